@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"samsa/internal/base/model"
+	"samsa/internal/meta/image"
 )
 
 // Options is what a Manager needs. Defaults are Kafka's; New fills zero values in.
@@ -18,6 +19,11 @@ type Manager struct{}
 
 // New makes a manager without replicas; the first Publish brings them up.
 func New(o Options) *Manager { panic("pending") }
+
+// Publish follows the metadata: it creates, elects, resigns and deletes replicas. Called with every image, in order,
+// from one goroutine; delta is what changed since the one before (everything, for the first). One partition's failure
+// is logged and never stops the others (J-107).
+func (m *Manager) Publish(delta *image.Delta, img *image.Image) { panic("pending") }
 
 // Close fails every waiter, checkpoints high watermarks and ends the manager's goroutines. Logs stay open: they
 // belong to logdir.

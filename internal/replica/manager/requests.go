@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"samsa/internal/base/model"
+	"samsa/internal/storage/partlog"
 )
 
 // Origin says who appends: clients are held to every check of a produce request, coordinators are not (D-24).
@@ -112,11 +113,11 @@ type FetchPartition struct {
 
 // FetchResult answers one entry, at the same index.
 //
-// Records holds a reference on its segment until Records.Release (or Close) is called; the network layer
-// does so after the bytes are sent, whether or not they went out. On any Err the offsets are -1.
+// Records (nil: none) keeps its segment file open until Release is called; the network layer does so after the bytes
+// are sent, whether or not they went out. On any Err the offsets are -1.
 type FetchResult struct {
 	Err                  error
-	Records              Records
+	Records              *partlog.Slice
 	HighWatermark        int64
 	LastStableOffset     int64
 	LogStartOffset       int64
