@@ -20,8 +20,8 @@ type Timer struct {
 // Task is a function waiting for its deadline.
 type Task struct {
 	at    time.Time
-	run   func()
-	index int // place in the heap, -1 when not in it; guarded by Timer.mu
+	run   func() // nil once it has run or was cancelled; guarded by Timer.mu
+	index int    // place in the heap, -1 when not in it; guarded by Timer.mu
 	timer *Timer
 }
 
