@@ -153,3 +153,31 @@ type Peer struct {
 	Host string
 	Port uint16
 }
+
+// Update replaces the entry with v's key by v; changed tells whether that made a difference. Without such an entry the set stays.
+func (s VoterSet) Update(v Voter) (set VoterSet, changed bool) {
+	for i, old := range s {
+		if old.ID != v.ID || !old.Directory.IsZero() && old.Directory != v.Directory {
+			continue
+		}
+		if old.ReplicaKey == v.ReplicaKey && old.Versions == v.Versions && sameEndpoints(old.Endpoints, v.Endpoints) {
+			return s, false
+		}
+		set = slices.Clone(s)
+		set[i] = v
+		return set, true
+	}
+	return s, false
+}
+
+func sameEndpoints(a, b Endpoints) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for _, e := range a {
+		if o, ok := b.ByListener(e.Name); !ok || o.Host != e.Host || o.Port != e.Port {
+			return false
+		}
+	}
+	return true
+}

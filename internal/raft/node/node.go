@@ -74,23 +74,23 @@ func (n *Node) CreateSnapshot(id kraft.SnapshotID, lastContainedTimestamp int64)
 // of a legacy bootstrap.checkpoint in the metadata directory, else none and an empty source (K-105, K-106).
 func (n *Node) Bootstrap() (records []Record, source string, err error) { panic("pending") }
 
-// The raft RPCs. Each takes a decoded request as it came in on the named controller listener and returns the response to encode;
+// The raft RPCs. Each takes a decoded request as it came in on the named controller listener, at a version, and returns the response to encode;
 // err is only ctx's or a stopped node's. They block while the protocol says so (a parked fetch).
-func (n *Node) Vote(ctx context.Context, listener string, r *protocol.VoteRequest) (*protocol.VoteResponse, error) {
+func (n *Node) Vote(ctx context.Context, listener string, version int16, r *protocol.VoteRequest) (*protocol.VoteResponse, error) {
 	panic("pending")
 }
-func (n *Node) BeginQuorumEpoch(ctx context.Context, listener string, r *protocol.BeginQuorumEpochRequest) (*protocol.BeginQuorumEpochResponse, error) {
+func (n *Node) BeginQuorumEpoch(ctx context.Context, listener string, version int16, r *protocol.BeginQuorumEpochRequest) (*protocol.BeginQuorumEpochResponse, error) {
 	panic("pending")
 }
-func (n *Node) EndQuorumEpoch(ctx context.Context, listener string, r *protocol.EndQuorumEpochRequest) (*protocol.EndQuorumEpochResponse, error) {
+func (n *Node) EndQuorumEpoch(ctx context.Context, listener string, version int16, r *protocol.EndQuorumEpochRequest) (*protocol.EndQuorumEpochResponse, error) {
 	panic("pending")
 }
-func (n *Node) Fetch(ctx context.Context, listener string, r *protocol.FetchRequest) (*protocol.FetchResponse, error) {
+func (n *Node) Fetch(ctx context.Context, listener string, version int16, r *protocol.FetchRequest) (*protocol.FetchResponse, error) {
 	panic("pending")
 }
-func (n *Node) FetchSnapshot(ctx context.Context, listener string, r *protocol.FetchSnapshotRequest) (*protocol.FetchSnapshotResponse, error) {
+func (n *Node) FetchSnapshot(ctx context.Context, listener string, version int16, r *protocol.FetchSnapshotRequest) (*protocol.FetchSnapshotResponse, error) {
 	panic("pending")
 }
-func (n *Node) DescribeQuorum(ctx context.Context, r *protocol.DescribeQuorumRequest) (*protocol.DescribeQuorumResponse, error) {
+func (n *Node) DescribeQuorum(ctx context.Context, version int16, r *protocol.DescribeQuorumRequest) (*protocol.DescribeQuorumResponse, error) {
 	panic("pending")
 }
