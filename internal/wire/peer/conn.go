@@ -287,4 +287,3 @@ func readFrame(r io.Reader, limit int) ([]byte, error) {
 		frame = bigger
 	}
 }
-
