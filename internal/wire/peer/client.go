@@ -165,10 +165,21 @@ func (c *Client) Close() {
 	c.wg.Wait()
 }
 
+// alive returns the open connection, if there is one. One that has just broken, and whose end is still on its way here,
+// does not count.
 func (d *dest) alive() *conn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.conn != nil && d.conn.isDead() {
+		d.forget()
+	}
 	return d.conn
+}
+
+// forget drops the connection and starts the back-off. mu is held.
+func (d *dest) forget() {
+	d.conn = nil
+	d.retryAt = time.Now().Add(d.backoff())
 }
 
 // lost forgets a connection that broke.
@@ -176,8 +187,7 @@ func (d *dest) lost(cn *conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.conn == cn {
-		d.conn = nil
-		d.retryAt = time.Now().Add(d.backoff())
+		d.forget()
 	}
 }
 
@@ -222,10 +232,8 @@ func (c *Client) connect(ctx context.Context, addr string) (*conn, error) {
 		return nil, err
 	}
 	d.failures = 0
-	select {
-	case <-cn.dead: // broke already
+	if cn.isDead() { // already: fail found nothing to forget
 		return nil, cn.err
-	default:
 	}
 	d.conn = cn
 	return cn, nil

@@ -74,6 +74,15 @@ func (c *conn) fail(err error) {
 	})
 }
 
+func (c *conn) isDead() bool {
+	select {
+	case <-c.dead:
+		return true
+	default:
+		return false
+	}
+}
+
 // handshake asks for the peer's versions, at our newest version and, when it does not know that one, at the newest it
 // does. A peer answers an unknown version of ApiVersions at version 0 (K-202).
 func (c *conn) handshake(ctx context.Context) error {
