@@ -6,37 +6,6 @@ import (
 	"samsa/internal/base/model"
 )
 
-// Listener is one entry of listeners or advertised.listeners.
-type Listener struct {
-	Name     string // normalised: upper case
-	Host     string // "" is every address
-	Port     int32
-	Protocol SecurityProtocol
-}
-
-// SecurityProtocol numbers are those of the metadata log (K-82).
-type SecurityProtocol int16
-
-const (
-	Plaintext     SecurityProtocol = 0
-	SSL           SecurityProtocol = 1
-	SASLPlaintext SecurityProtocol = 2
-	SASLSSL       SecurityProtocol = 3
-)
-
-// Voter is one entry of controller.quorum.voters.
-type Voter struct {
-	ID   model.NodeID
-	Host string
-	Port int32
-}
-
-// HostPort is one entry of controller.quorum.bootstrap.servers.
-type HostPort struct {
-	Host string
-	Port int32
-}
-
 // Node is a node's whole configuration, resolved and checked. It never changes; WithDynamic makes
 // another one. Fields hold what the assembly and the hot paths need; everything else is read by
 // name with Bool, Int, Long, Double, String, List and Millis.
