@@ -125,7 +125,7 @@ func (s *structType) emitWrite(o *out, f *field, vs versions) {
 	case f.typ == "string":
 		o.p("w.str(%s, %s)", x, flex)
 	case f.typ == "bytes" || f.typ == "records":
-		o.p("w.bytes(%s, %s, %t)", x, flex, nullable)
+		o.p("w.%s(%s, %s, %t)", f.typ, x, flex, nullable)
 	default:
 		o.p("w.%s(%s)", f.typ, x)
 	}

@@ -139,7 +139,7 @@ func (m *ProduceRequestPartitionProduceData) Default() {
 func (m *ProduceRequestPartitionProduceData) append(w *writer, v int16) {
 	flex := v >= 9
 	w.int32(m.Index)
-	w.bytes(m.Records, flex, true)
+	w.records(m.Records, flex, true)
 	if flex {
 		w.tags(m.UnknownTags)
 	} else if len(m.UnknownTags) != 0 {

@@ -595,7 +595,7 @@ func (m *FetchResponsePartitionData) append(w *writer, v int16) {
 	} else if m.PreferredReadReplica != -1 {
 		w.lacks("FetchResponsePartitionData.PreferredReadReplica")
 	}
-	w.bytes(m.Records, flex, true)
+	w.records(m.Records, flex, true)
 	if flex {
 		t := w.openTags(m.UnknownTags)
 		if !m.DivergingEpoch.isDefault() {

@@ -330,7 +330,7 @@ func (m *FetchSnapshotResponsePartitionSnapshot) append(w *writer, v int16) {
 	m.SnapshotId.append(w, v)
 	w.int64(m.Size)
 	w.int64(m.Position)
-	w.bytes(m.UnalignedRecords, true, false)
+	w.records(m.UnalignedRecords, true, false)
 	t := w.openTags(m.UnknownTags)
 	if !m.CurrentLeader.isDefault() {
 		at := t.open(w, 0)

@@ -359,7 +359,7 @@ func (m *ShareFetchResponsePartitionData) append(w *writer, v int16) {
 	w.int16(m.AcknowledgeErrorCode)
 	w.nstr(m.AcknowledgeErrorMessage, true)
 	m.CurrentLeader.append(w, v)
-	w.bytes(m.Records, true, false)
+	w.records(m.Records, true, false)
 	w.count(len(m.AcquiredRecords), true)
 	for i := range m.AcquiredRecords {
 		m.AcquiredRecords[i].append(w, v)

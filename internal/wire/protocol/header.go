@@ -34,3 +34,10 @@ func AppendResponseHeader(dst []byte, key, version int16, correlationID int32) [
 	}
 	return dst
 }
+
+// SkipTags passes the tagged section at the head of src and returns what follows it.
+func SkipTags(src []byte) (rest []byte, err error) {
+	r := newReader(src)
+	r.skipTags()
+	return r.done(src, "tagged section", 0)
+}

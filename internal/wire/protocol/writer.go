@@ -14,6 +14,7 @@ type writer struct {
 	field  string // the field that cannot be written
 	reason string
 	noVer  bool
+	split  *split // not nil: leave record bytes out
 }
 
 func (w *writer) version(v, lo, hi int16) bool {
@@ -110,6 +111,14 @@ func (w *writer) nstr(s *string, flex bool) {
 func (w *writer) bytes(b []byte, flex, nullable bool) {
 	w.ncount(len(b), nullable && b == nil, flex)
 	w.b = append(w.b, b...)
+}
+
+func (w *writer) records(b []byte, flex, nullable bool) {
+	if w.split == nil {
+		w.bytes(b, flex, nullable)
+		return
+	}
+	w.split.cut(w, flex, nullable)
 }
 
 func (w *writer) int8s(s []int8, flex, nullable bool) {
