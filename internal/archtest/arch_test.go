@@ -36,6 +36,7 @@ var banned = map[string]map[string]string{
 // allowed are exceptions to banned, each with its reason.
 var allowed = map[string]string{
 	"internal/wire/record sync":             "pools of compressors, invisible from outside",
+	"internal/base/invariant sync/atomic":   "the call counter of Sometimes, in test builds only",
 	"internal/base/model crypto/rand":       "ids are drawn from the operating system",
 	"internal/meta/controller math/rand/v2": "the type *rand.Rand of an argument",
 	"internal/raft/kraft math/rand/v2":      "the type *rand.Rand of an argument",

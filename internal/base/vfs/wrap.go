@@ -256,4 +256,3 @@ func (c *Counter) Reset() {
 		c.bytes[i].Store(0)
 	}
 }
-
