@@ -291,3 +291,10 @@ func WriteMetaProperties(fsys vfs.FS, dir string, p MetaProperties, now time.Tim
 	}
 	return err
 }
+
+// Set puts the content a directory has, or is about to get, into the ensemble.
+func (e *Ensemble) Set(path string, p MetaProperties) {
+	if d := e.find(path); d != nil {
+		d.State, d.Props, d.Err = Formatted, p, nil
+	}
+}
