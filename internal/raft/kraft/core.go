@@ -319,3 +319,17 @@ func (c *Core) randomElectionTimeout() time.Duration {
 }
 
 func (c *Core) expired(t time.Time) bool { return !t.IsZero() && !c.now.Before(t) }
+
+// ValidSnapshot reports whether id names a place in this log: the record before id.Offset is of id.Epoch (K-67).
+func (c *Core) ValidSnapshot(id SnapshotID) bool {
+	if id.Offset <= c.log.start || id.Offset > c.log.end {
+		return false
+	}
+	epoch := int32(-1)
+	for _, e := range c.log.epochs {
+		if e.Start < id.Offset {
+			epoch = e.Epoch
+		}
+	}
+	return epoch == id.Epoch
+}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"log/slog"
 	"time"
 
@@ -48,6 +49,18 @@ type Listener interface {
 	BeginShutdown()
 }
 
+// Errors of Append besides kerr.NotLeaderOrFollower.
+var (
+	// ErrBatchTooLarge is returned when the records of one batch exceed 8 MiB (K-57).
+	ErrBatchTooLarge = errors.New("the records of one atomic operation exceed the 8 MiB of a metadata batch")
+	// ErrBacklog is returned when 80 MiB wait to be written: the disk does not keep up (K-57).
+	ErrBacklog = errors.New("too many metadata records wait to be written")
+	// ErrMoved is returned by AppendAt when the log grew in between.
+	ErrMoved = errors.New("the metadata log does not end where the records expect it")
+	// ErrStopped is returned by calls on a node that was stopped or failed.
+	ErrStopped = errors.New("the metadata log is closed")
+)
+
 // Options say where the log is and who the node is.
 type Options struct {
 	// Dir is the metadata log directory; the log is Dir/__cluster_metadata-0.
@@ -65,6 +78,8 @@ type Options struct {
 	BootstrapServers []kraft.Endpoint
 	// Listeners are the node's own advertised controller listeners, the first is the default one (K-04).
 	Listeners kraft.Endpoints
+	// DefaultListener names the controller listener of the voters; a node with Listeners need not set it (K-03).
+	DefaultListener string
 	// Lock takes Dir/.lock: set when nobody else locks the directory (K-09).
 	Lock      bool
 	Config    Config
