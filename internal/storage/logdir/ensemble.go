@@ -277,16 +277,12 @@ func (e *Ensemble) KnownOffline() (ids []model.DirectoryID, trusted bool, why st
 }
 
 // WriteMetaProperties writes one directory's file: DIR/meta.properties.tmp, fsync, rename, fsync
-// of the directory; a failed rename removes the temporary file (J-12). The error names the
+// of the directory. After a failure the temporary file is removed, if that is still possible (J-12). The error names the
 // file that could not be written.
 func WriteMetaProperties(fsys vfs.FS, dir string, p MetaProperties, now time.Time) error {
 	name := filepath.Join(dir, MetaPropertiesFile)
 	err := vfs.WriteFileAtomic(fsys, name, p.Append(nil, now))
-	if err == nil {
-		return nil
-	}
-	var link *os.LinkError
-	if errors.As(err, &link) {
+	if err != nil {
 		fsys.Remove(name + ".tmp")
 	}
 	return err

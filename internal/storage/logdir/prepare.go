@@ -144,7 +144,7 @@ func fillIDs(o PrepareOptions, e *Ensemble) error {
 				o.Log.Warn("cannot refresh directory.ids", "dir", d.Path, "err", err)
 				continue
 			}
-			return fmt.Errorf("Error while writing meta.properties to %s: %w", d.Path, err)
+			return fmt.Errorf("Error while writing %s: %w", filepath.Join(d.Path, MetaPropertiesFile), err)
 		}
 		o.Log.Info("meta.properties rewritten", "dir", d.Path, "directoryID", d.Props.DirectoryID, "newID", fresh[d.Path])
 	}
