@@ -1,0 +1,51 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"samsa/internal/base/config"
+	"samsa/internal/base/model"
+	"samsa/internal/meta/image"
+	"samsa/internal/replica/fetchsession"
+	"samsa/internal/replica/manager"
+)
+
+// Options are what the APIs stand on. On a node without the broker role Replicas, Sessions and
+// Groups are nil; without the controller role Quorum is.
+type Options struct {
+	ClusterID string
+	NodeID    model.NodeID
+	Config    *config.Node
+	Log       *slog.Logger
+	Now       func() time.Time
+
+	// Image is the newest metadata image this node has applied.
+	Image func() *image.Image
+	// KRaftVersion is the finalized level of kraft.version, which no image holds.
+	KRaftVersion func() int16
+
+	Replicas *manager.Manager
+	Sessions *fetchsession.Cache
+}
+
+// Server serves the APIs of one node, on its broker listeners, its controller listeners or both.
+type Server struct {
+	Options
+	state
+}
+
+// New makes a server; Broker and Controller give its handlers.
+func New(o Options) *Server {
+	s := &Server{Options: o}
+	if s.Now == nil {
+		s.Now = time.Now
+	}
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
+	}
+	s.tables = map[role]*table{brokerRole: newTable(entries(), brokerRole), controllerRole: newTable(entries(), controllerRole)}
+	s.ctx, s.stop = context.WithCancelCause(context.Background())
+	return s
+}
