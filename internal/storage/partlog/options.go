@@ -54,7 +54,7 @@ func (c *Config) rollMs() int64 {
 
 // Env is what the logs of one directory, or of one node, share. Fields are set before the first Open.
 type Env struct {
-	Files *Files       // descriptors; nil: a cache of 1024
+	Files *Files       // descriptors; required
 	Log   *slog.Logger // nil: discarded
 	Rand  func() uint64
 	// ProducerExpirationMs is producer.id.expiration.ms; 0 means Kafka's default of a day. It may change at any time.
