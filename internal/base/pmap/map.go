@@ -149,3 +149,6 @@ func (e *Editor[K, V]) Delete(k K) bool {
 	e.m.size--
 	return true
 }
+
+// Compare is the order of the map.
+func (m Map[K, V]) Compare() func(a, b K) int { return m.cmp }

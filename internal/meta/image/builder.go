@@ -15,8 +15,8 @@ import (
 // Builder takes records on top of a base image, in log order, and gives the next image. It belongs
 // to one goroutine and is used once.
 //
-// Replay is strict (T-13, K-85): a record that does not fit what is there is an error, and the
-// Builder must then be dropped. The base is never touched.
+// Replay is strict (T-13, K-85): a record that does not fit what is there is an error and changes
+// nothing; whether to go on without it is the caller's choice. The base is never touched.
 type Builder struct {
 	base *Image
 	next Image // the fields that have no editor below
