@@ -1,6 +1,7 @@
 package config
 
 import (
+	"strings"
 	"time"
 
 	"samsa/internal/base/model"
@@ -10,7 +11,7 @@ import (
 // another one. Fields hold what the assembly and the hot paths need; everything else is read by
 // name with Bool, Int, Long, Double, String, List and Millis.
 type Node struct {
-	values values
+	*view
 
 	Broker     bool // process.roles has broker
 	Controller bool // process.roles has controller
@@ -199,22 +200,52 @@ type Samsa struct {
 	RequestMemoryBytes       int64 // budget for request bytes in flight
 }
 
-// Bool, Int, Long, Double, String, List and Millis read any property by name: the effective value.
-// Asking for a name the tables do not know, or with another type, is a bug and panics. A null is
-// the zero value; IsNull tells.
-func (n *Node) Bool(name string) bool             { panic("pending") }
-func (n *Node) Int(name string) int32             { panic("pending") } // INT and SHORT
-func (n *Node) Long(name string) int64            { panic("pending") } // LONG, INT and SHORT
-func (n *Node) Double(name string) float64        { panic("pending") }
-func (n *Node) Text(name string) string           { panic("pending") } // STRING, CLASS, PASSWORD
-func (n *Node) List(name string) []string         { panic("pending") }
-func (n *Node) Millis(name string) time.Duration  { panic("pending") } // cut at the longest duration
-func (n *Node) Seconds(name string) time.Duration { panic("pending") }
-func (n *Node) IsNull(name string) bool           { panic("pending") }
+// Bool, Int, Long, Double, Text, List, Millis and Seconds read any broker property by name: the
+// effective value. Asking for a name the tables do not know, or with another type, is a bug and
+// panics. A null is the zero value; IsNull tells.
+func (n *Node) Bool(name string) bool { return n.boolean(name) }
 
-// WithDynamic is the configuration with dynamic configs from the metadata log: those of this
-// node and those of all brokers. Values that do not parse or break a rule are left out, as if
-// they were not there, and named in the warnings.
-func (n *Node) WithDynamic(broker, cluster map[string]string) (*Node, []string) { panic("pending") }
+// Int reads an INT or SHORT.
+func (n *Node) Int(name string) int32 { return n.int(name) }
 
-type values struct{}
+// Long reads a LONG, INT or SHORT.
+func (n *Node) Long(name string) int64 { return n.long(name) }
+
+// Double reads a DOUBLE.
+func (n *Node) Double(name string) float64 { return n.double(name) }
+
+// Text reads a STRING, CLASS or PASSWORD.
+func (n *Node) Text(name string) string { return n.text(name) }
+
+// List reads a LIST. Not to be changed.
+func (n *Node) List(name string) []string { return n.list(name) }
+
+// Millis reads a number of milliseconds, cut at the longest duration.
+func (n *Node) Millis(name string) time.Duration { return n.duration(name, time.Millisecond) }
+
+// Seconds reads a number of seconds, cut at the longest duration.
+func (n *Node) Seconds(name string) time.Duration { return n.duration(name, time.Second) }
+
+// IsNull reports whether the property has no value.
+func (n *Node) IsNull(name string) bool { return n.isNull(name) }
+
+// IsSet reports whether any layer sets the property itself.
+func (n *Node) IsSet(name string) bool { return n.isSet(name) }
+
+// ForListener is the text of a property for one listener: listener.name.<listener>.<name> when it
+// is set, with mechanism listener.name.<listener>.<mechanism>.<name>, else the plain property (S-02).
+func (n *Node) ForListener(listener, mechanism, name string) (string, bool) {
+	prefix := "listener.name." + strings.ToLower(listener) + "."
+	if mechanism != "" {
+		if s, ok := n.props[prefix+strings.ToLower(mechanism)+"."+name]; ok {
+			return javaTrim(s), true
+		}
+	}
+	if s, ok := n.props[prefix+name]; ok {
+		return javaTrim(s), true
+	}
+	if v, ok := n.vals[name]; ok && v != nil {
+		return Text(v), true
+	}
+	return "", false
+}
