@@ -15,9 +15,9 @@ import (
 // filler makes messages that are legal at a version, from the schema tables in schema_gen_test.go.
 type filler struct {
 	*rand.Rand
-	tags    bool // add unknown tagged fields
-	honest  bool // sizes as real traffic has them: no empty names
-	longest int  // longest array, 3 if zero
+	depth  int
+	tags   bool // add unknown tagged fields
+	honest bool // as real traffic: no empty names, 400 elements in arrays at the top, few below
 }
 
 func newFiller(seed uint64) *filler { return &filler{Rand: rand.New(rand.NewPCG(seed, 4))} }
@@ -30,6 +30,8 @@ func (f *filler) message(s schemaMessage, version int16) Message {
 }
 
 func (f *filler) fill(name string, v reflect.Value, version int16, flex bool) {
+	f.depth++
+	defer func() { f.depth-- }()
 	v.Addr().Interface().(interface{ Default() }).Default()
 	for _, d := range schemaFields[name] {
 		if version < d.lo || version > d.hi || !f.honest && f.IntN(4) == 0 {
@@ -62,7 +64,10 @@ func (f *filler) rawTags() []RawTag {
 
 func (f *filler) value(typ string, g reflect.Value, version int16, flex bool) {
 	if elem, ok := strings.CutPrefix(typ, "[]"); ok {
-		n := f.IntN(max(f.longest, 3) + 1)
+		n := f.IntN(4)
+		if f.honest {
+			n = pick(f.depth <= 1, 400, 1+f.IntN(3))
+		}
 		g.Set(reflect.MakeSlice(g.Type(), n, n))
 		for i := range n {
 			f.value(elem, g.Index(i), version, flex)
@@ -109,7 +114,7 @@ func (f *filler) integer() int64 {
 
 func (f *filler) text() string {
 	if f.honest {
-		return "orders-eu-west-1"[:6+f.IntN(10)]
+		return "t1234-orders"[:5+f.IntN(8)]
 	}
 	switch f.IntN(12) {
 	case 0:

@@ -13,11 +13,11 @@ import (
 // Bounds of what one Read may allocate: see the package doc.
 const (
 	ReadFactor = 16
-	ReadFloor  = 64 << 10
+	ReadFloor  = 1 << 20
 )
 
 // firstChunk is how many elements of an array are made before the first of them has been read.
-const firstChunk = 1024
+const firstChunk = 128
 
 // ErrMalformed is returned when bytes are not a message of the version asked for.
 var ErrMalformed = errors.New("malformed message")
@@ -63,10 +63,10 @@ func (r *reader) done(src []byte, name string, v int16) ([]byte, error) {
 	return r.b, nil
 }
 
-// charge books n bytes of memory and says whether they may be allocated. An eighth is added
-// for the allocator's size classes.
+// charge books an allocation of n bytes, rounded up as the allocator's size classes do, and says
+// whether it may be made.
 func (r *reader) charge(n int) bool {
-	r.budget -= n + n/8 + 8
+	r.budget -= (n+7)&^7 + min(n/8, 8<<10)
 	if r.budget < 0 {
 		r.fail("too many small elements for its size")
 		return false
