@@ -15,7 +15,7 @@ type BatchOptions struct {
 	Codec         Codec
 	Levels        Levels
 	TimestampType TimestampType
-	AppendTime    int64 // the timestamp of all records with LogAppendTime
+	AppendTime    int64 // with LogAppendTime: what readers see as the timestamp of every record
 	ProducerID    int64
 	ProducerEpoch int16
 	BaseSequence  int32
@@ -88,16 +88,13 @@ func (b *Builder) start(dst []byte) {
 	b.plain = HeaderSize
 	b.next, b.last = b.opt.BaseOffset, b.opt.BaseOffset-1
 	b.maxTime, b.baseTime = NoTimestamp, b.opt.BaseTimestamp
-	if b.opt.TimestampType == LogAppendTime {
-		b.baseTime, b.maxTime = b.opt.AppendTime, b.opt.AppendTime
-	}
 	if b.opt.DeleteHorizon != NoTimestamp {
 		b.baseTime = b.opt.DeleteHorizon
 	}
 }
 
 // Append adds a record at the next offset. Key, value and headers are copied.
-// With LogAppendTime the timestamp is not looked at.
+// With LogAppendTime the timestamp is stored as well, where readers do not see it, as in Kafka.
 func (b *Builder) Append(timestamp int64, key, value []byte, headers []Header) {
 	b.AppendAt(b.next, timestamp, key, value, headers)
 }
@@ -147,9 +144,6 @@ func (b *Builder) beginBody(timestamp int64, tail int) {
 // place gives the next record its deltas.
 func (b *Builder) place(offset, timestamp int64) (timeDelta, delta int64) {
 	invariant.Check(offset > b.last && offset-b.opt.BaseOffset <= math.MaxInt32, "record offset does not fit into the batch")
-	if b.opt.TimestampType == LogAppendTime {
-		timestamp = b.opt.AppendTime
-	}
 	if b.count == 0 && b.opt.BaseTimestamp == NoTimestamp && b.opt.DeleteHorizon == NoTimestamp {
 		b.baseTime = timestamp
 	}
@@ -215,7 +209,7 @@ func (b *Builder) Count() int { return b.count }
 // UncompressedBytes is the size the batch would have now without a codec.
 func (b *Builder) UncompressedBytes() int { return b.plain }
 
-// MaxTimestamp of the records so far, or NoTimestamp.
+// MaxTimestamp is the greatest of the records' own timestamps so far, or NoTimestamp.
 func (b *Builder) MaxTimestamp() int64 { return b.maxTime }
 
 // NextOffset is where Append would put the next record.
@@ -231,6 +225,8 @@ func (b *Builder) Build(dst []byte) []byte {
 func (b *Builder) finish() Batch {
 	if b.count == 0 {
 		b.maxTime = b.opt.MaxTimestamp
+	} else if b.opt.TimestampType == LogAppendTime {
+		b.maxTime = b.opt.AppendTime
 	}
 	if b.comp != nil {
 		if b.count > 0 {

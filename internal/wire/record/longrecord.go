@@ -32,7 +32,7 @@ func (v *validator) longRecord(s *stream, b Batch, i int32, size int, base int64
 	// The tail goes to the builder before it is known whether the record is good. It does
 	// not matter: one bad record refuses the batch.
 	sink := v.builder
-	if len(v.errors) > 0 || sink != nil && sink.opt.TimestampType == CreateTime && time < NoTimestamp {
+	if len(v.errors) > 0 || time < NoTimestamp {
 		sink = nil
 	}
 	if sink != nil && (f.delta == i || gaps) {

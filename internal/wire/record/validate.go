@@ -360,7 +360,7 @@ func (v *validator) record(i int32, f *fields, hasKey bool, keyLen, valueLen int
 			v.fail(i, v.stampedMessage(f, keyLen, valueLen, time))
 			return nil
 		}
-		if v.builder != nil && v.cfg.TimestampType == CreateTime && time < NoTimestamp {
+		if v.builder != nil && time < NoTimestamp {
 			// Kafka's builder throws IllegalArgumentException.
 			return v.reject(kerr.UnknownServerError, "Invalid negative timestamp "+strconv.FormatInt(time, 10))
 		}
