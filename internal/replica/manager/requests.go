@@ -26,10 +26,9 @@ type AppendRequest struct {
 	APIVersion int16 // of the Produce request: zstd before 7 (D-11), error shapes
 	// AllowInternal lets a client write to internal topics (client id __admin_client, D-12).
 	AllowInternal bool
-	// Transactional: the request names a transactional id, whose batches were verified by the caller.
-	Transactional bool
-	// Entries are appended in order. The slice and the Records in it are borrowed until done has run
-	// (the bytes only until Append returns).
+	// RequireZeroSequence: a transactional Produce v12+ (D-111).
+	RequireZeroSequence bool
+	// Entries are appended in order. Slice and records are borrowed until Append returns.
 	Entries []AppendEntry
 }
 
@@ -107,7 +106,9 @@ type FetchPartition struct {
 	LastFetchedEpoch   model.LeaderEpoch // -1 skips divergence detection (v12+)
 	ByID               bool              // named by id: a log of another id is INCONSISTENT_TOPIC_ID (T-52, T-62)
 	// Known is the error the caller has already found (UNKNOWN_TOPIC_ID, TOPIC_AUTHORIZATION_FAILED, …):
-	// the entry is not read, answers it, and does not cut the wait (D-119).
+	// the entry is not read, answers it, and does not cut the wait (D-119). When the topic's name is known and its id is
+	// not in the image any more, leave it to Fetch, which tells deleted, re-created here and re-created elsewhere
+	// apart (T-58).
 	Known error
 }
 

@@ -176,9 +176,10 @@ func (c *Core) MayAppend(acks int16) error {
 	return nil
 }
 
-// Appended tells a leader its new log end; true when the high watermark moved.
+// Appended tells a leader its new log end; true when the high watermark moved. Two appends may be told in the other
+// order than they were made.
 func (c *Core) Appended(nowMs, logEnd int64, b Brokers) bool {
-	c.logEnd = logEnd
+	c.logEnd = max(c.logEnd, logEnd)
 	return c.leader && c.advance(nowMs, b)
 }
 
