@@ -83,7 +83,9 @@ func New(cfg Config, log LogState, stored *QuorumState, now time.Time) *Core {
 	return c
 }
 
-// start chooses the first state (K-13).
+// start chooses the first state (K-13). One thing differs from Kafka: a node that stood in an epoch, lost, and followed the winner has stored both, its
+// vote and the leader. Kafka makes it a candidate of that epoch again, whose own log may hold records of the epoch, so that
+// its vote requests are invalid and kill it (K-39, K-32). Here a stored leader wins over the stored vote.
 func (c *Core) start(stored *QuorumState) {
 	s := QuorumState{Leader: model.NoNode, Voted: NoReplica}
 	if stored != nil {
@@ -99,7 +101,7 @@ func (c *Core) start(stored *QuorumState) {
 		c.become(Resigned, s.Epoch, me.ID, c.cfg.Endpoints, NoReplica)
 		c.resigned = resignation{unacked: c.otherVoters()}
 		c.drawElection()
-	case s.Voted.ID == me.ID && (s.Voted.Directory.IsZero() || s.Voted.Directory == me.Directory):
+	case s.Leader < 0 && s.Voted.ID == me.ID && (s.Voted.Directory.IsZero() || s.Voted.Directory == me.Directory):
 		c.become(Candidate, s.Epoch, model.NoNode, nil, me)
 		c.votes = newBallot(c.log.voters(), me)
 		c.drawElection()
