@@ -20,5 +20,5 @@
 // A counter is one atomic add, a gauge one atomic store, a histogram three atomic adds without a
 // lock or an allocation. What exists in thousands (partitions, logs, connections) is not stored
 // here at all: its owner registers one function per name that walks its own state at scrape time.
-// A scrape builds and writes one metric family after the other and keeps nothing.
+// A scrape writes one metric family after the other and keeps nothing.
 package metric
