@@ -50,7 +50,6 @@ func serveProduce(c *call, req *protocol.ProduceRequest) {
 		Timeout:       ms(req.TimeoutMs),
 		APIVersion:    c.Version,
 		AllowInternal: c.ClientID == adminClientID,
-		Transactional: req.TransactionalId != nil,
 		Entries:       p.entries,
 	}, p.done)
 }

@@ -17,7 +17,7 @@ import (
 type Options struct {
 	ClusterID string
 	NodeID    model.NodeID
-	Config    *config.Node
+	Config    func() *config.Node // as it is now, dynamic settings included
 	Log       *slog.Logger
 	Now       func() time.Time
 
@@ -25,6 +25,11 @@ type Options struct {
 	Image func() *image.Image
 	// KRaftVersion is the finalized level of kraft.version, which no image holds.
 	KRaftVersion func() int16
+
+	// ControllerChannel forwards to the active controller; broker role only.
+	ControllerChannel ControllerChannel
+	// ActiveController is the node id of the quorum's leader, -1 while unknown.
+	ActiveController func() model.NodeID
 
 	Replicas *manager.Manager
 	Sessions *fetchsession.Cache

@@ -85,7 +85,8 @@ func (s *Server) Close() {
 // state is the running part of a Server.
 type state struct {
 	counters
-	tables map[role]*table // set by New
+	tables   map[role]*table // set by New
+	creating autoCreation
 
 	ctx        context.Context
 	stop       context.CancelCauseFunc

@@ -313,8 +313,8 @@ func (c *Conn) Close(reason error) {
 	for _, r := range dropped {
 		r.drop()
 	}
+	c.server.closed(c, reason) // before the peer can see it, so that a log read afterwards has the line
 	c.transport.close()
-	c.server.closed(c, reason)
 }
 
 // idleSince is when bytes last arrived.

@@ -127,6 +127,13 @@ func (r *Request) ReplyEncoded(body []byte) {
 	r.finish([]Part{{Bytes: buf.b, pooled: buf}}, int64(len(buf.b)))
 }
 
+// ReplyRaw sends an answer that has its response header already, as an Envelope brings it. It is copied.
+func (r *Request) ReplyRaw(answer []byte) {
+	buf := outBuffers.Get().(*outBuffer)
+	buf.b = append(append(buf.b[:0], 0, 0, 0, 0), answer...)
+	r.finish([]Part{{Bytes: buf.b, pooled: buf}}, int64(len(buf.b)))
+}
+
 // NoReply completes a request that has no response: Produce with acks=0.
 func (r *Request) NoReply() { r.Conn.complete(r, nil) }
 

@@ -1,0 +1,91 @@
+package api
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"samsa/internal/base/kerr"
+	"samsa/internal/wire/protocol"
+)
+
+// DescribeCluster, versions 0-2
+//
+//	v1  endpoint type: brokers (1) or controllers (2), each on its own listeners (KIP-919)
+//	v2  fenced brokers, where asked for (KIP-1073)
+
+const (
+	endpointBrokers     int8 = 1
+	endpointControllers int8 = 2
+)
+
+func serveDescribeCluster(c *call, req *protocol.DescribeClusterRequest) {
+	resp := protocol.Make[protocol.DescribeClusterResponse]()
+	resp.EndpointType = req.EndpointType
+	if err := c.describeCluster(req, &resp); err != nil {
+		resp.ErrorCode = kerr.Code(err)
+		text := err.Error()
+		resp.ErrorMessage = &text
+	}
+	c.Reply(&resp)
+}
+
+func (c *call) describeCluster(req *protocol.DescribeClusterRequest, resp *protocol.DescribeClusterResponse) error {
+	own := endpointBrokers
+	if c.role == controllerRole {
+		own = endpointControllers
+	}
+	switch {
+	case req.EndpointType != endpointBrokers && req.EndpointType != endpointControllers:
+		return kerr.UnsupportedEndpointType.With("Unsupported endpoint type %d", req.EndpointType)
+	case req.EndpointType != own:
+		return kerr.MismatchedEndpointType.With("The request was sent to an endpoint of the wrong type. Expected %s endpoints.", kindOfEndpoint(own))
+	}
+	resp.ClusterId = c.server.ClusterID
+	if req.IncludeClusterAuthorizedOperations {
+		resp.ClusterAuthorizedOperations = clusterOperations
+	}
+	if c.role == controllerRole {
+		c.listControllers(resp)
+		return nil
+	}
+	var live []int32
+	for b := range c.img.Brokers().All() {
+		e, ok := b.Endpoint(c.Conn.Listener)
+		if !ok || b.Fenced && !req.IncludeFencedBrokers {
+			continue
+		}
+		if !b.Fenced {
+			live = append(live, int32(b.ID))
+		}
+		resp.Brokers = append(resp.Brokers, protocol.DescribeClusterResponseDescribeClusterBroker{
+			BrokerId: int32(b.ID), Host: e.Host, Port: int32(e.Port), Rack: b.Rack, IsFenced: b.Fenced,
+		})
+	}
+	if len(live) > 0 {
+		resp.ControllerId = live[rand.IntN(len(live))]
+	}
+	return nil
+}
+
+// listControllers names the registered controllers by the listener the request came in by, and the
+// active one.
+func (c *call) listControllers(resp *protocol.DescribeClusterResponse) {
+	for n := range c.img.Controllers().All() {
+		if e, ok := n.Endpoint(c.Conn.Listener); ok {
+			resp.Brokers = append(resp.Brokers, protocol.DescribeClusterResponseDescribeClusterBroker{
+				BrokerId: int32(n.ID), Host: e.Host, Port: int32(e.Port),
+			})
+		}
+	}
+	resp.ControllerId = int32(c.server.ActiveController())
+}
+
+func kindOfEndpoint(t int8) string {
+	if t == endpointControllers {
+		return "CONTROLLER"
+	}
+	if t == endpointBrokers {
+		return "BROKER"
+	}
+	return fmt.Sprint(t)
+}

@@ -1,0 +1,80 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"samsa/internal/base/kerr"
+	"samsa/internal/wire/peer"
+	"samsa/internal/wire/protocol"
+)
+
+// ControllerChannel reaches the active controller, wherever it is. *peer.Controller is one.
+type ControllerChannel interface {
+	Send(ctx context.Context, req protocol.Request) (protocol.Response, error)
+	Forward(ctx context.Context, f peer.Forward) (answer []byte, err error)
+	Versions() (v peer.Versions, ok bool)
+}
+
+// forward carries a request to the active controller in an Envelope and its answer back (K-186).
+func forward(c *call) {
+	whole := make([]byte, 0, len(c.Header)+len(c.Body))
+	whole = append(append(whole, c.Header...), c.Body...)
+	f := peer.Forward{
+		Request:   whole,
+		Principal: peer.Principal{Type: c.principal.Type, Name: c.principal.Name, TokenAuthenticated: c.principal.TokenAuthenticated},
+		Client:    c.peerAddr(),
+	}
+	c.server.async(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, c.server.Config().RequestTimeout)
+		defer cancel()
+		answer, err := c.server.ControllerChannel.Forward(ctx, f)
+		if err != nil {
+			c.forwardFailed(whole, err)
+			return
+		}
+		c.ReplyRaw(answer)
+	})
+}
+
+// forwardFailed answers a request that did not reach the controller with the error in every
+// place its response has for one.
+func (c *call) forwardFailed(request []byte, err error) {
+	if errors.Is(err, kerr.UnsupportedVersion) {
+		c.Close(err)
+		return
+	}
+	if c.Conn.Context().Err() != nil {
+		c.NoReply()
+		return
+	}
+	code := kerr.Of(err)
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, peer.ErrDisconnected) {
+		code = kerr.RequestTimedOut
+	}
+	c.logger().Warn("the active controller did not answer a forwarded request", "err", err)
+	_, _, body, headerErr := protocol.ReadRequestHeader(request)
+	if headerErr != nil {
+		c.Close(headerErr)
+		return
+	}
+	resp, err := failure(c.Key, c.Version, body, code)
+	if err != nil {
+		c.Close(fmt.Errorf("the active controller cannot be reached: %w", err))
+		return
+	}
+	c.Reply(resp)
+}
+
+// peerAddr is the address of the request's sender.
+func (c *call) peerAddr() netip.Addr {
+	if tcp, ok := c.Conn.RemoteAddr.(*net.TCPAddr); ok {
+		if a, ok := netip.AddrFromSlice(tcp.IP); ok {
+			return a.Unmap()
+		}
+	}
+	return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+}
