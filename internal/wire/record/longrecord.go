@@ -3,8 +3,8 @@ package record
 // longRecord is the checks of a record that does not lie in one piece: a big one,
 // or one at the edge of a piece. It is read field by field, so that no record, however
 // long, is ever held; with a builder its bytes go there as they pass.
-func (v *validator) longRecord(s *stream, b Batch, i int32, size int, base int64, stamped, gaps bool) error {
-	left := size
+func (v *validator) longRecord(b Batch, i int32, size int, base int64, stamped, gaps bool) error {
+	s, left := &v.s, size
 	bad := func(err error) error { return v.badRecord(i, err) }
 
 	attributes, err := s.readByte()
@@ -40,7 +40,8 @@ func (v *validator) longRecord(s *stream, b Batch, i int32, size int, base int64
 	} else {
 		sink = nil
 	}
-	t := tail{s: s, sink: sink, left: left}
+	v.t = tail{s: s, sink: sink, left: left}
+	t := &v.t
 	keyLen := t.bytes()
 	valueLen := t.bytes()
 	headers := t.varint()
@@ -73,29 +74,29 @@ type tail struct {
 	sink *Builder
 	left int // bytes of the record not read yet
 	err  error
+	raw  [5]byte
 }
 
 func (t *tail) varint() int {
 	if t.err != nil {
 		return 0
 	}
-	var raw [5]byte
-	for n := range raw {
+	for n := range t.raw {
 		c, err := t.s.readByte()
 		if err != nil {
 			t.err = err
 			return 0
 		}
-		raw[n] = c
+		t.raw[n] = c
 		if c < 0x80 {
 			if t.left -= n + 1; t.left < 0 {
 				t.err = errRecord
 				return 0
 			}
 			if t.sink != nil {
-				t.sink.write(raw[:n+1])
+				t.sink.write(t.raw[:n+1])
 			}
-			v, _ := readVarint(raw[:n+1])
+			v, _ := readVarint(t.raw[:n+1])
 			return int(v)
 		}
 	}

@@ -42,22 +42,34 @@ func (f *fields) parse(b []byte) error {
 		return errRecord
 	}
 	f.attributes = int8(b[0])
-	at := 1
-	var n int
-	if f.timeDelta, n = readVarlong(b[at:]); n <= 0 {
+	at, n := 1, 0
+	// Most numbers are of one byte: those are read here, without a call.
+	if at < len(b) && b[at] < 0x80 {
+		f.timeDelta = unzig(b[at])
+		at++
+	} else if f.timeDelta, n = readVarlong(b[at:]); n > 0 {
+		at += n
+	} else {
 		return errRecord
 	}
-	at += n
-	if f.delta, n = readVarint(b[at:]); n <= 0 {
+	if at < len(b) && b[at] < 0x80 {
+		f.delta = int32(unzig(b[at]))
+		at++
+	} else if f.delta, n = readVarint(b[at:]); n > 0 {
+		at += n
+	} else {
 		return errRecord
 	}
-	at += n
 	f.keyAt = at
 	if f.key, at = readBytes(b, at); at < 0 {
 		return errRecord
 	}
 	if f.value, at = readBytes(b, at); at < 0 {
 		return errRecord
+	}
+	if at+1 == len(b) && b[at] == 0 {
+		f.headers, f.count = nil, 0
+		return nil
 	}
 	count, n := readVarint(b[at:])
 	if n <= 0 {
@@ -87,11 +99,17 @@ func (f *fields) parse(b []byte) error {
 // readBytes reads a length and as many bytes; any negative length is null. The
 // new position is -1 when b is too short.
 func readBytes(b []byte, at int) ([]byte, int) {
-	size, n := readVarint(b[at:])
-	if n <= 0 {
-		return nil, -1
+	var size int32
+	if at < len(b) && b[at] < 0x80 {
+		size = int32(unzig(b[at]))
+		at++
+	} else {
+		var n int
+		if size, n = readVarint(b[at:]); n <= 0 {
+			return nil, -1
+		}
+		at += n
 	}
-	at += n
 	if size < 0 {
 		return nil, at
 	}

@@ -3,6 +3,7 @@ package record
 import (
 	"math"
 	"strconv"
+	"sync"
 
 	"samsa/internal/base/kerr"
 )
@@ -84,7 +85,9 @@ func (v *Validated) Assign(baseOffset int64, leaderEpoch int32) {
 // Records are looked at one by one but neither copied nor kept: a batch that needs no rewriting costs one pass over
 // its bytes, and without a codec no allocation.
 func ValidateProduce(p Produce, cfg *ProduceConfig) (Validated, error) {
-	v := validator{p: &p, cfg: cfg}
+	v := validators.Get().(*validator)
+	defer v.release()
+	v.p, v.cfg = p, cfg
 	b, err := v.checkBatch()
 	if err != nil {
 		return Validated{}, err
@@ -92,8 +95,17 @@ func ValidateProduce(p Produce, cfg *ProduceConfig) (Validated, error) {
 	return v.checkRecords(b)
 }
 
+// validators are pooled because the compiler cannot see that their parts do not outlive a call.
+var validators = sync.Pool{New: func() any { return &validator{} }}
+
+func (v *validator) release() {
+	v.s.stop()
+	*v = validator{}
+	validators.Put(v)
+}
+
 type validator struct {
-	p      *Produce
+	p      Produce
 	cfg    *ProduceConfig
 	errors []RecordError
 	onTime bool // one of them is about a timestamp
@@ -105,6 +117,9 @@ type validator struct {
 	maxTime      int64
 	maxTimeDelta int32
 	size         int64 // of all records without a codec
+
+	s stream
+	t tail
 }
 
 // where names the partition in messages.
@@ -122,7 +137,7 @@ func (v *validator) invalid(detail string) error {
 
 // checkBatch looks at framing and header: ProduceRequest.validateRecords first, then the log's own checks.
 func (v *validator) checkBatch() (Batch, error) {
-	p, cfg := v.p, v.cfg
+	p, cfg := &v.p, v.cfg
 	version := strconv.Itoa(int(p.APIVersion))
 	if len(p.Records) >= HeaderUpToMagic && Batch(p.Records).i32(posLength) > math.MaxInt32-LogOverhead {
 		return nil, v.reject(kerr.UnknownServerError, "batch length overflows in topic partition "+v.where()) // D-09
@@ -263,11 +278,10 @@ func (v *validator) headerTimesFit(b Batch) bool {
 
 // walk reads all records: structure first, then each record's own checks, which are collected.
 func (v *validator) walk(b Batch) error {
-	var s stream
+	s := &v.s
 	if err := s.start(b, v.cfg.MaxUnpackedBytes); err != nil {
 		return v.badRecord(-1, err)
 	}
-	defer s.stop()
 	bodyMax := int32(maxRecordBody)
 	if v.source != None {
 		bodyMax = int32(min(v.cfg.MaxDecompressedMessageBytes, maxRecordBody))
@@ -307,7 +321,7 @@ func (v *validator) walk(b Batch) error {
 				v.builder.beginBody(time, len(body)-f.keyAt)
 				v.builder.write(body[f.keyAt:])
 			}
-		} else if err := v.longRecord(&s, b, i, int(size), base, stamped, gaps); err != nil {
+		} else if err := v.longRecord(b, i, int(size), base, stamped, gaps); err != nil {
 			return err
 		}
 	}

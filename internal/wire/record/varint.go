@@ -60,3 +60,6 @@ func varintSize(v int64) int {
 	u := uint64(v)<<1 ^ uint64(v>>63)
 	return (bits.Len64(u|1) + 6) / 7
 }
+
+// unzig is the value of a varint of one byte.
+func unzig(c byte) int64 { return int64(c>>1) ^ -int64(c&1) }
