@@ -83,6 +83,9 @@ func (o Options) withDefaults() Options {
 	if o.DefaultConfig == nil {
 		o.DefaultConfig = partlog.DefaultConfig()
 	}
+	if o.Files == nil {
+		o.Files = partlog.NewFiles(1024)
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
