@@ -126,12 +126,21 @@ func (c *conn) handshake(ctx context.Context) error {
 	return fmt.Errorf("%w: %s and this node share no version of ApiVersions", ErrDisconnected, c.d.addr)
 }
 
+// Versioned is a request whose content depends on the version it is sent at: what goes out is At of that version.
+type Versioned interface {
+	protocol.Request
+	At(version int16) protocol.Request
+}
+
 // send sends a request at the negotiated version.
 func (c *conn) send(ctx context.Context, req protocol.Request) (protocol.Response, error) {
 	key := req.ApiKey()
 	version, ok := c.versions.Pick(key)
 	if !ok {
 		return nil, kerr.UnsupportedVersion.With("%s at %s: no version in common", protocol.ApiName(key), c.d.addr)
+	}
+	if v, ok := req.(Versioned); ok {
+		req = v.At(version)
 	}
 	frame, err := c.exchange(ctx, req, version)
 	if err != nil {

@@ -15,20 +15,23 @@ import (
 type Controller struct {
 	client *Client
 	locate func() (addr string, ok bool)
-	retry  time.Duration
 	turn   chan struct{} // held by the request on its way
 
 	mu       sync.Mutex
 	versions Versions // guarded by mu: what the active controller offered last
 }
 
-// retryInterval is the wait while nobody knows the controller, and after one that is not it any more.
-const retryInterval = 100 * time.Millisecond
+// The wait while nobody knows the controller, and after one that is not it any more: short at first, since a node that is
+// just starting elects itself within milliseconds, then Kafka's.
+const (
+	retryFirst = 5 * time.Millisecond
+	retryMax   = 100 * time.Millisecond
+)
 
 // NewController makes a channel of its own. locate gives the address of the active controller's first controller
 // listener as this node's raft view has it now; ok is false while it knows none.
 func NewController(o Options, locate func() (addr string, ok bool)) *Controller {
-	return &Controller{client: New(o), locate: locate, retry: retryInterval, turn: make(chan struct{}, 1)}
+	return &Controller{client: New(o), locate: locate, turn: make(chan struct{}, 1)}
 }
 
 // Send sends a request to the active controller. It waits for one to be known, follows it when it moves (NOT_CONTROLLER, lost
@@ -46,7 +49,7 @@ func (c *Controller) Send(ctx context.Context, req protocol.Request) (protocol.R
 	}
 	defer func() { <-c.turn }()
 	last := errors.New("no active controller is known")
-	for {
+	for wait := retryFirst; ; wait = min(2*wait, retryMax) {
 		addr, ok := c.locate()
 		if ok {
 			resp, err := c.try(ctx, addr, req)
@@ -60,7 +63,7 @@ func (c *Controller) Send(ctx context.Context, req protocol.Request) (protocol.R
 			}
 			last = err
 		}
-		t := time.NewTimer(c.retry)
+		t := time.NewTimer(wait)
 		select {
 		case <-t.C:
 		case <-ctx.Done():
