@@ -2,7 +2,6 @@ package logdir
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -169,5 +168,3 @@ func errText(err error) string {
 	}
 	return err.Error()
 }
-
-var _ = errors.Is

@@ -280,7 +280,8 @@ func (m *Manager) renameAside(d *Directory, path string, tp model.TopicPartition
 }
 
 // settleDuplicates finds replicas that are in two directories and keeps the copy where the
-// metadata has it; the other is set aside (J-45, T-108).
+// metadata has it; the other is set aside (J-45, T-108). Where the metadata names neither, a copy without
+// records gives way: a directory that failed while the log was being made leaves one behind.
 func (m *Manager) settleDuplicates(lists [][]found) error {
 	type key struct {
 		tp     model.TopicIDPartition
@@ -300,7 +301,10 @@ func (m *Manager) settleDuplicates(lists [][]found) error {
 			switch {
 			case f.Dir.id == f.verdict.Directory:
 				keep, drop = f, other
-			case other.Dir.id != f.verdict.Directory:
+			case other.Dir.id == f.verdict.Directory || isEmptyLog(f):
+			case isEmptyLog(other):
+				keep, drop = f, other
+			default:
 				return fmt.Errorf("Duplicate log directories for %s-%d are found in both %s and %s, and the metadata has the replica in neither."+
 					" Move one of the two away (the one on the disk that failed recently) and restart.", f.Topic, f.Partition.Partition, other.Path, f.Path)
 			}
@@ -318,6 +322,23 @@ func (m *Manager) settleDuplicates(lists [][]found) error {
 		}
 	}
 	return nil
+}
+
+// isEmptyLog says that a replica's directory holds no record.
+func isEmptyLog(f *found) bool {
+	entries, err := f.Dir.fs.ReadDir(f.Path)
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) != ".log" {
+			continue
+		}
+		if info, err := f.Dir.fs.Stat(filepath.Join(f.Path, e.Name())); err != nil || info.Size() > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // openLogs opens the replicas of one directory.
