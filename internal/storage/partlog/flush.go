@@ -2,6 +2,7 @@ package partlog
 
 import (
 	"math"
+	"slices"
 )
 
 // Flush syncs everything up to the log end and moves the recovery point.
@@ -51,6 +52,7 @@ func (l *Log) flushLocked(offset, now int64, indexes bool) error {
 		for _, t := range files {
 			t.s.unsynced |= t.bit
 		}
+		l.unsyncedSnapshots = append(l.unsyncedSnapshots, snapshots...)
 		l.dirDirty, l.parentDirty = l.dirDirty || dirDirty, l.parentDirty || parentDirty
 		l.failed = err
 		return err
@@ -93,15 +95,14 @@ func (l *Log) collectDirty(target int64, indexes bool) []toSync {
 	return files
 }
 
-// snapshotsToSync are the producer snapshots taken above the recovery point and up to target; under write.
-func (l *Log) snapshotsToSync(target int64) []int64 {
-	var list []int64
-	rp := l.RecoveryPoint()
-	for i := len(l.snapshots) - 1; i >= 0 && l.snapshots[i] > rp; i-- {
-		if l.snapshots[i] <= target {
-			list = append(list, l.snapshots[i])
+// snapshotsToSync takes the producer snapshots up to target that were not synced; under write.
+func (l *Log) snapshotsToSync(target int64) (list []int64) {
+	l.unsyncedSnapshots = slices.DeleteFunc(l.unsyncedSnapshots, func(o int64) bool {
+		if o <= target {
+			list = append(list, o)
 		}
-	}
+		return o <= target
+	})
 	return list
 }
 
@@ -164,7 +165,7 @@ func (l *Log) Close(now int64) error {
 		return nil
 	}
 	err := l.prepareClose()
-	if err == nil && l.Unflushed() > 0 {
+	if err == nil && (l.Unflushed() > 0 || len(l.unsyncedSnapshots) > 0 && l.ProducerCount() > 0) {
 		err = l.flushLocked(math.MaxInt64, now, true)
 	}
 	if err == nil {

@@ -56,8 +56,10 @@ func (ld *loader) load() error {
 	l, o := ld.Log, ld.o
 	o.LogStartOffset = max(0, o.LogStartOffset)
 	l.logStart = o.LogStartOffset
+	// A clean close of a log without news syncs no names, and a crash leaves all in doubt: the first flush sees to it. The
+	// names of partitions in the log directory are synced with the marker of a clean stop.
+	l.dirDirty, l.parentDirty = true, o.New || !o.Clean
 	if o.New {
-		l.parentDirty = true
 		return ld.begin()
 	}
 	if err := ld.list(); err != nil {
@@ -323,6 +325,7 @@ func (ld *loader) openIndexes(s *segment, next int64) error {
 	bad := func(format string, args ...any) error {
 		ld.log().Warn("rebuilding indexes", "segment", s.base, "reason", fmt.Sprintf(format, args...))
 		ld.rebuild = append(ld.rebuild, s)
+		s.offsets.disk, s.times.disk, s.txns = 0, 0, 0
 		return nil
 	}
 	switch {
@@ -465,10 +468,19 @@ func (ld *loader) settle() error {
 	if err := ld.strayAway(); err != nil {
 		return err
 	}
-	if err := l.loadProducers(l.end, o.Now, o.Clean); err != nil {
-		return err
+	if !o.Clean {
+		// The last process may not have synced these.
+		l.unsyncedSnapshots = append(l.unsyncedSnapshots, l.snapshots[max(0, sortedFloor(l.snapshots, o.RecoveryPoint)):]...)
+	}
+	built := !o.Clean && ld.info.SegmentsRecovered > 0 && l.producers.End() == l.end // by the recovery scan
+	if !built {
+		if err := l.loadProducers(l.end, o.Now, o.Clean); err != nil {
+			return err
+		}
 	}
 	if !o.Clean && l.producers.Len() > 0 {
+		// A snapshot of this offset that is there already may have lost its window: it is written again.
+		l.snapshots = slices.DeleteFunc(l.snapshots, func(offset int64) bool { return offset == l.end })
 		if err := l.takeSnapshot(l.end); err != nil {
 			return err
 		}

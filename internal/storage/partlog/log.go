@@ -49,11 +49,12 @@ type Log struct {
 	recent        [recentAppends]end
 
 	// Guarded by write.
-	snapshots   []int64 // offsets of the .snapshot files, ascending
-	dirDirty    bool    // files were created or renamed since the directory was synced
-	parentDirty bool    // the directory itself is new
-	lastFlush   int64   // ms
-	failed      error   // a sync failed: what is on disk is unknown
+	snapshots         []int64 // offsets of the .snapshot files, ascending
+	unsyncedSnapshots []int64
+	dirDirty          bool  // files were created or renamed since the directory was synced
+	parentDirty       bool  // the directory itself is new
+	lastFlush         int64 // ms
+	failed            error // a sync failed: what is on disk is unknown
 }
 
 // recentAppends is how many places of the active segment are remembered, so that readers at the tail need no lookup.

@@ -26,6 +26,7 @@ func (l *Log) takeSnapshot(offset int64) error {
 		}
 	}
 	l.snapshots = append(l.snapshots, offset)
+	l.unsyncedSnapshots = append(l.unsyncedSnapshots, offset)
 	return nil
 }
 
@@ -71,37 +72,49 @@ func (l *Log) removeSnapshot(offset int64) error {
 		}
 	}
 	l.snapshots = slices.DeleteFunc(l.snapshots, func(o int64) bool { return o == offset })
+	l.unsyncedSnapshots = slices.DeleteFunc(l.unsyncedSnapshots, func(o int64) bool { return o == offset })
 	l.dirDirty = true
 	return nil
 }
 
-// readSnapshot reads a snapshot and, if it is whole and belongs to it, the window.
-func (l *Log) readSnapshot(offset int64) ([]producerstate.Producer, error) {
+// readSnapshot reads a snapshot and, if it is whole and belongs to it, the window; then complete is true.
+func (l *Log) readSnapshot(offset int64) (producers []producerstate.Producer, complete bool, err error) {
 	path := l.Dir() + "/" + fileName(offset, snapshotSuffix)
 	content, err := vfs.ReadFile(l.fs, path)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	producers, err := producerstate.ReadSnapshot(content)
+	producers, err = producerstate.ReadSnapshot(content)
 	if err != nil {
-		return nil, &damagedFile{path, err}
+		return nil, false, &damagedFile{path, err}
 	}
 	if len(producers) == 0 {
-		return nil, nil
+		return nil, true, nil
 	}
 	path = l.Dir() + "/" + fileName(offset, windowSuffix)
 	window, err := vfs.ReadFile(l.fs, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return producers, nil
+		return producers, false, nil // Kafka wrote the snapshot
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if err := producerstate.MergeWindow(producers, content, window); err != nil {
 		l.env.Stats.SnapshotsDamaged.Add(1)
-		l.log().Warn("ignoring producer window: only the last batch of each producer is recognised as a duplicate", "path", path, "err", err)
+		l.log().Warn("ignoring producer window that does not fit its snapshot", "path", path, "err", err)
+		return producers, false, nil
 	}
-	return producers, nil
+	return producers, true, nil
+}
+
+// betterSnapshot is the snapshot before index i when that one is complete: after a crash that tore a window it is worth a replay
+// of one segment to have it again.
+func (l *Log) betterSnapshot(i int) ([]producerstate.Producer, int64, bool) {
+	if i == 0 {
+		return nil, 0, false
+	}
+	producers, complete, err := l.readSnapshot(l.snapshots[i-1])
+	return producers, l.snapshots[i-1], err == nil && complete
 }
 
 // damagedFile is a file whose content cannot be.
@@ -128,7 +141,7 @@ func (l *Log) loadProducers(to, now int64, trust bool) error {
 			break
 		}
 		offset := l.snapshots[at]
-		producers, err := l.readSnapshot(offset)
+		producers, complete, err := l.readSnapshot(offset)
 		if d := (*damagedFile)(nil); errors.As(err, &d) {
 			l.env.Stats.SnapshotsDamaged.Add(1)
 			l.log().Warn("dropping damaged producer snapshot", "path", d.path, "err", d.err)
@@ -140,6 +153,11 @@ func (l *Log) loadProducers(to, now int64, trust bool) error {
 		}
 		if err != nil {
 			return err
+		}
+		if !complete && !trust {
+			if p, o, ok := l.betterSnapshot(at); ok {
+				producers, offset = p, o
+			}
 		}
 		l.mu.Lock()
 		l.producers.Load(producers, offset, now, l.env.producerExpirationMs())

@@ -71,7 +71,7 @@ func (ld *loader) dropSegments(i int) error {
 		}
 		l.segments = l.segments[:j]
 	}
-	return nil
+	return l.fs.SyncDir(l.Dir()) // they must not come back beside what is written next
 }
 
 // recoverSegment reads s whole, cuts it at the first batch that is damaged or out of place, and writes its indexes
@@ -135,6 +135,10 @@ func (ld *loader) recoverSegment(s *segment, trust bool) (next int64, err error)
 		ld.info.BytesTruncated += s.size - good
 		l.env.Stats.BytesTruncated.Add(s.size - good)
 		if err := f.Truncate(good); err != nil {
+			return next, err
+		}
+		// The recovery point may be exactly here: the segment must never be longer again after another crash.
+		if err := f.Sync(); err != nil {
 			return next, err
 		}
 		s.size = good

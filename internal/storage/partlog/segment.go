@@ -137,7 +137,7 @@ func (l *Log) find(v view, f vfs.File, offset int64) (p place, ok bool, err erro
 		}
 	}
 	p, ok, err = l.findFrom(v, f, offset, start, bound)
-	if start > 0 && (isDamage(err) || err == errDamaged) {
+	if (start > 0 || bound < math.MaxInt64) && (isDamage(err) || err == errDamaged) {
 		l.suspectIndex(v.segment)
 		return l.findFrom(v, f, offset, 0, math.MaxInt64)
 	}

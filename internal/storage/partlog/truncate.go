@@ -65,6 +65,11 @@ func (l *Log) truncate(offset int64, now int64) (dropped bool, files []string, e
 		l.failed = err
 		return true, files, err
 	}
+	if len(files) > 0 {
+		if err := l.fs.SyncDir(l.Dir()); err != nil {
+			return true, files, err
+		}
+	}
 	if err := l.saveEpochs(); err != nil {
 		return true, files, err
 	}
@@ -98,7 +103,10 @@ func (l *Log) cut(s *segment, offset, now int64) error {
 	if err := f.Truncate(s.size); err != nil {
 		return err
 	}
-	s.unsynced |= dirtyLog
+	// The recovery point may become exactly this offset: what was cut must not come back below it.
+	if err := f.Sync(); err != nil {
+		return err
+	}
 	s.torn = false
 	if s.size == 0 {
 		s.created, s.firstTimestamp = now, unknownTime
@@ -296,5 +304,8 @@ func (l *Log) startFresh(offset, logStart, now int64) ([]string, error) {
 	l.producers.Reset(offset)
 	l.forgetRecent()
 	l.mu.Unlock()
+	if err := l.fs.SyncDir(l.Dir()); err != nil {
+		return files, err
+	}
 	return files, l.saveEpochs()
 }

@@ -14,12 +14,12 @@
 //
 // # The .window file
 //
-// Kafka's snapshot keeps the newest batch of each producer only. samsa remembers all five over a restart, in a file of
+// Kafka's snapshot keeps the newest batch of each producer only. samsa remembers all five, each with its time, over a restart, in a file of
 // its own beside the snapshot, with the same base name, which Kafka ignores:
 //
 //	int16 version (0) | uint32 CRC-32C of what follows | uint32 CRC field of the snapshot it belongs to | int32 count |
 //	count producers: int64 producerId | int16 epoch | int8 n |
-//	n older batches, oldest first: int32 lastSequence | int64 lastOffset | int32 offsetDelta | int64 timestamp
+//	n batches, oldest first: int32 lastSequence | int64 lastOffset | int32 offsetDelta | int64 timestamp
 //
 // A window file that does not belong to the snapshot beside it (Kafka wrote a newer one) is ignored.
 package producerstate

@@ -83,22 +83,20 @@ func ReadSnapshot(b []byte) ([]Producer, error) {
 }
 
 // AppendWindow encodes the .window file that goes with snapshot, which AppendSnapshot made of the same state. It is
-// empty when no producer has more than one batch: then there is to be no file.
+// empty when there are no producers: then there is to be no file.
 func (s *State) AppendWindow(dst, snapshot []byte) []byte {
 	start := len(dst)
 	count := uint32(0)
 	for _, p := range s.Producers() {
-		if len(p.Batches) < 2 {
-			continue
-		}
+		n := len(p.Batches)
 		if count == 0 {
 			dst = append(dst, make([]byte, windowHeader)...)
 		}
 		count++
 		dst = binary.BigEndian.AppendUint64(dst, uint64(p.ID))
 		dst = binary.BigEndian.AppendUint16(dst, uint16(p.Epoch))
-		dst = append(dst, byte(len(p.Batches)-1))
-		for _, b := range p.Batches[:len(p.Batches)-1] {
+		dst = append(dst, byte(n))
+		for _, b := range p.Batches {
 			dst = binary.BigEndian.AppendUint32(dst, uint32(b.LastSequence))
 			dst = binary.BigEndian.AppendUint64(dst, uint64(b.LastOffset))
 			dst = binary.BigEndian.AppendUint32(dst, uint32(b.OffsetDelta))
@@ -116,7 +114,7 @@ func (s *State) AppendWindow(dst, snapshot []byte) []byte {
 	return dst
 }
 
-// MergeWindow adds the older batches in window to producers, which came from snapshot. An error leaves producers as they are:
+// MergeWindow gives producers, which came from snapshot, the batches in window. An error leaves producers as they are:
 // the window is damaged or belongs to another snapshot.
 func MergeWindow(producers []Producer, snapshot, window []byte) error {
 	if err := check(window, windowVersion, windowHeader); err != nil {
@@ -129,11 +127,11 @@ func MergeWindow(producers []Producer, snapshot, window []byte) error {
 	for i := range producers {
 		byID[producers[i].ID] = &producers[i]
 	}
-	type addition struct {
-		to    *Producer
-		older []BatchMetadata
+	type remembered struct {
+		of      *Producer
+		batches []BatchMetadata
 	}
-	var all []addition
+	var all []remembered
 	count := binary.BigEndian.Uint32(window[crcStart+4:])
 	body := window[windowHeader:]
 	for ; count > 0; count-- {
@@ -142,16 +140,16 @@ func MergeWindow(producers []Producer, snapshot, window []byte) error {
 		}
 		id, epoch, n := int64(binary.BigEndian.Uint64(body)), int16(binary.BigEndian.Uint16(body[8:])), int(body[10])
 		body = body[windowProducer:]
-		if n >= WindowSize || len(body) < n*windowBatch {
+		if n > WindowSize || len(body) < n*windowBatch {
 			return fmt.Errorf("producer %d has %d batches, but %d bytes follow", id, n, len(body))
 		}
 		p := byID[id]
-		if p == nil || p.Epoch != epoch || len(p.Batches) != 1 {
+		if p == nil || p.Epoch != epoch || len(p.Batches) != min(n, 1) {
 			return fmt.Errorf("producer %d is not the snapshot's", id)
 		}
-		older := make([]BatchMetadata, 0, n+1)
+		batches := make([]BatchMetadata, 0, n)
 		for range n {
-			older = append(older, BatchMetadata{
+			batches = append(batches, BatchMetadata{
 				LastSequence: int32(binary.BigEndian.Uint32(body)),
 				LastOffset:   int64(binary.BigEndian.Uint64(body[4:])),
 				OffsetDelta:  int32(binary.BigEndian.Uint32(body[12:])),
@@ -159,10 +157,16 @@ func MergeWindow(producers []Producer, snapshot, window []byte) error {
 			})
 			body = body[windowBatch:]
 		}
-		all = append(all, addition{p, older})
+		if n == 0 {
+			continue
+		}
+		if last, want := batches[n-1], p.Batches[0]; last.LastSequence != want.LastSequence || last.LastOffset != want.LastOffset {
+			return fmt.Errorf("the newest batch of producer %d is not the snapshot's", id)
+		}
+		all = append(all, remembered{p, batches})
 	}
-	for _, a := range all {
-		a.to.Batches = append(a.older, a.to.Batches...)
+	for _, w := range all {
+		w.of.Batches = w.batches
 	}
 	return nil
 }
