@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"strings"
 	"sync"
 
 	"samsa/internal/base/model"
@@ -67,7 +68,7 @@ func openStore(opts *Options, out *slog.Logger, now func() int64) (*store, kraft
 	if err := s.refuseLost(segs, snaps); err != nil {
 		return nil, state, err
 	}
-	if err := verifyLog(s.fs, segs); err != nil {
+	if segs, err = s.verify(segs, snaps); err != nil {
 		return nil, state, err
 	}
 	seen := s.readEpochFile()
@@ -78,13 +79,19 @@ func openStore(opts *Options, out *slog.Logger, now func() int64) (*store, kraft
 	cfg := partlog.DefaultConfig()
 	cfg.SegmentBytes, cfg.SegmentMs = int64(opts.Config.SegmentBytes), opts.Config.SegmentAge.Milliseconds()
 	cfg.RetentionMs, cfg.RetentionBytes, cfg.FileDeleteDelayMs = -1, -1, deleteDelayMs
-	s.env = &partlog.Env{Log: out, Discard: func(_ *partlog.Log, files []string) { s.discard(files...) }}
+	s.env = &partlog.Env{Files: partlog.NewFiles(32), Log: out, Discard: func(_ *partlog.Log, files []string) { s.discard(files...) }}
 	log, info, err := partlog.Open(partlog.Options{FS: s.fs, Dir: s.dir, Partition: model.TopicPartition{Topic: kraft.MetadataTopic},
 		TopicID: model.MetadataTopicID, Env: s.env, Config: cfg, LogStartOffset: start, New: len(segs) == 0 && len(snaps) == 0, Now: now()})
 	if err != nil {
 		return nil, state, fmt.Errorf("the metadata log in %s cannot be opened: %w", s.dir, err)
 	}
 	s.log = log
+	if len(segs) == 0 { // a vote must never be more durable than the log it speaks of
+		if err := s.fs.SyncDir(s.dir); err != nil {
+			log.Abandon()
+			return nil, state, err
+		}
+	}
 	if info.BytesTruncated > 0 {
 		out.Warn("raft: cut a torn tail off the metadata log", "bytes", info.BytesTruncated, "logEnd", log.LogEndOffset())
 	}
@@ -101,6 +108,28 @@ func openStore(opts *Options, out *slog.Logger, now func() int64) (*store, kraft
 		return nil, state, err
 	}
 	return s, state, nil
+}
+
+// verify drops segments that are damaged or incomplete where a snapshot stands for them.
+func (s *store) verify(segs []logSegment, snaps []snapshotFile) ([]logSegment, error) {
+	newest := int64(-1)
+	if n := len(snaps); n > 0 && !snaps[n-1].id.IsBootstrap() {
+		newest = snaps[n-1].id.Offset
+	}
+	keep, why, err := verifyLog(s.fs, segs, newest)
+	if err != nil || keep == 0 {
+		return segs, err
+	}
+	s.out.Warn("raft: dropped the metadata log below a snapshot", "logStart", segs[keep].base, "why", why)
+	for _, seg := range segs[:keep] {
+		for _, suffix := range []string{".log", ".index", ".timeindex", ".txnindex"} {
+			path := strings.TrimSuffix(seg.path, ".log") + suffix
+			if err := s.fs.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+		}
+	}
+	return segs[keep:], s.fs.SyncDir(s.dir)
 }
 
 // readEpochFile reads leader-epoch-checkpoint as it was before the log is opened, which may shorten it.

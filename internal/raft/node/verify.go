@@ -76,19 +76,32 @@ func (e *DamagedLogError) Error() string {
 		"cut the file to %d bytes and remove the segments after it", e.Path, e.Position, e.Offset, e.Why, e.Offset, e.Position)
 }
 
-// verifyLog reads all segments and returns an error when there is damage that is no torn tail.
-func verifyLog(fsys vfs.FS, segs []logSegment) error {
+// verifyLog reads all segments and returns an error when there is damage that is no torn tail. Damage that lies below a snapshot costs nothing: then keep is
+// the index of the first segment worth keeping, and why says what is wrong with those before it. (Deleting old segments is several renames,
+// of which a power cut may leave any.)
+func verifyLog(fsys vfs.FS, segs []logSegment, snapshot int64) (keep int, why error, err error) {
 	at := reading{epoch: -1, timestamp: -1}
 	for i, s := range segs {
-		if i > 0 && s.base != at.next {
-			return &DamagedLogError{s.path, 0, at.next, fmt.Sprintf("the segment begins at offset %d, the one before it ends at %d", s.base, at.next)}
+		var damage error
+		if i > keep && s.base != at.next {
+			damage = &DamagedLogError{s.path, 0, at.next, fmt.Sprintf("the segment begins at offset %d, the one before it ends at %d", s.base, at.next)}
+			if s.base <= snapshot {
+				keep, why, damage = i, damage, nil
+			}
 		}
-		at.next = s.base
-		if err := at.segment(fsys, s, i == len(segs)-1); err != nil {
-			return err
+		if damage == nil {
+			at.next = s.base
+			damage = at.segment(fsys, s, i == len(segs)-1)
+		}
+		var rot *DamagedLogError
+		if errors.As(damage, &rot) && i+1 < len(segs) && segs[i+1].base <= snapshot {
+			keep, why, damage = i+1, damage, nil
+		}
+		if damage != nil {
+			return 0, nil, damage
 		}
 	}
-	return nil
+	return keep, why, nil
 }
 
 // reading is how far the log is sound: the next offset, and epoch and newest time of the batches before it.
