@@ -9,6 +9,10 @@ func readVarint(b []byte) (v int32, n int) {
 	if len(b) > 0 && b[0] < 0x80 {
 		return int32(b[0]>>1) ^ -int32(b[0]&1), 1
 	}
+	if len(b) > 1 && b[1] < 0x80 {
+		u := uint32(b[0]&0x7f) | uint32(b[1])<<7
+		return int32(u>>1) ^ -int32(u&1), 2
+	}
 	var u uint32
 	for i, c := range b {
 		if i == 5 {
