@@ -162,13 +162,13 @@ func mustNames(d *Directory) (names []string) {
 // J-114, J-117, T-94: every file call of a directory fails once, at whatever it is in the middle of. The other directory
 // never notices, nothing panics, the failure is told once, and after the repair everything starts.
 func TestEveryCallFails(t *testing.T) {
-	total := 0
+	var calls atomic.Int64
 	{
 		mem := vfs.NewMem()
 		dirs := formatN(t, mem, 2)
 		m, err := setup{dirs: dirs, fs: vfs.Inject(mem, func(op vfs.Op) error {
 			if under("/d2")(op) {
-				total++
+				calls.Add(1)
 			}
 			return nil
 		})}.open()
@@ -178,6 +178,7 @@ func TestEveryCallFails(t *testing.T) {
 		life(m)
 		m.Close(context.Background(), 1)
 	}
+	total := int(calls.Load())
 	step := max(total/400, 1) // about 400 of them
 	for at := 0; at < total; at += step {
 		mem := vfs.NewMem()
