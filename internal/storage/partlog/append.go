@@ -265,6 +265,7 @@ func (l *Log) appendFollower(a *FollowerAppend, sc *scratch) (info AppendInfo, r
 	}
 	// A fetch may be larger than a segment: it is appended in pieces that are not.
 	limit := l.Config().SegmentBytes
+	bytes := a.Records // the batches lie in it back to back from its start
 	for rest := all; len(rest) > 0; {
 		n, size := 1, len(rest[0].batch)
 		for n < len(rest) && int64(size+len(rest[n].batch)) <= limit && rest[n].last-rest[0].base <= math.MaxInt32 {
@@ -288,13 +289,12 @@ func (l *Log) appendFollower(a *FollowerAppend, sc *scratch) (info AppendInfo, r
 		r, err := l.maybeRoll(sc.in, size, a.Now)
 		rolled = rolled || r
 		if err == nil {
-			first := &sc.in[0].batch
-			err = l.put(sc, (*first)[:size:size], &info)
+			err = l.put(sc, bytes[:size:size], &info)
 		}
 		if err != nil {
 			return info, rolled, err
 		}
-		rest = rest[n:]
+		rest, bytes = rest[n:], bytes[size:]
 	}
 	return info, rolled, nil
 }
