@@ -4,6 +4,6 @@
 // Kind: pure. Now is always an argument, nothing sleeps, nothing locks; a limiter belongs to
 // whoever owns it.
 //
-// Client quotas (KIP-13, KIP-124) and replication quotas (KIP-73) use Sampled, controller
+// Client quotas (KIP-13, KIP-124; D-199) and replication quotas (KIP-73) use Sampled, controller
 // mutations (KIP-599) use Bucket: the numbers an operator sees must be those of Kafka.
 package rate
