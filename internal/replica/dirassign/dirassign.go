@@ -64,8 +64,8 @@ type Assigner struct {
 	timers []*time.Timer
 }
 
-// Start makes an assigner and its goroutine.
-func Start(o Options) *Assigner {
+// New makes an assigner and its goroutine.
+func New(o Options) *Assigner {
 	if o.RequestTimeout <= 0 {
 		o.RequestTimeout = time.Minute
 	}

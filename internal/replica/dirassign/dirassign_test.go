@@ -100,7 +100,7 @@ func begin(c *controller, change func(*Options)) *Assigner {
 	if change != nil {
 		change(&o)
 	}
-	return Start(o)
+	return New(o)
 }
 
 // J-88, J-89, J-94: 100 ms of batching, then one request at a time with at most 2250 reports, more at once.
