@@ -264,3 +264,26 @@ func decodeEndResponse(r *protocol.EndQuorumEpochResponse, listener string) *End
 	}
 	return m
 }
+
+// FitVersion makes a request of EncodeRequest ready for the version a connection speaks: before 15 a fetch names the replica in another field
+// (KIP-903). A pre-vote cannot be asked for below 2: that is kerr.UnsupportedVersion, never a real vote instead (K-19).
+func FitVersion(r protocol.Request, version int16) (protocol.Request, error) {
+	switch r := r.(type) {
+	case *protocol.VoteRequest:
+		for _, t := range r.Topics {
+			for _, p := range t.Partitions {
+				if p.PreVote && version < 2 {
+					return nil, kerr.UnsupportedVersion
+				}
+			}
+		}
+	case *protocol.FetchRequest:
+		if version < 15 {
+			old := *r
+			old.ReplicaId = r.ReplicaState.ReplicaId
+			old.ReplicaState.Default()
+			return &old, nil
+		}
+	}
+	return r, nil
+}

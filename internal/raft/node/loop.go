@@ -79,6 +79,9 @@ func (n *Node) turn() time.Time {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.stopping {
+		n.dispatch.notify() // Stop looks whether the hand-over is complete
+	}
 	return n.core.Deadline()
 }
 
