@@ -74,13 +74,13 @@ func (ld *loader) load() error {
 	if err := l.loadEpochs(ld.hasEpochs); err != nil {
 		return err
 	}
+	if err := ld.rebuildIndexes(); err != nil {
+		return err
+	}
 	if !o.Clean {
 		if err := ld.recover(); err != nil {
 			return err
 		}
-	}
-	if err := ld.rebuildIndexes(); err != nil {
-		return err
 	}
 	if err := ld.findEnd(); err != nil {
 		return err
@@ -465,9 +465,6 @@ func (ld *loader) settle() error {
 	if l.epochs.TruncateFromStart(l.logStart) {
 		l.epochsDirty = true
 	}
-	if err := ld.strayAway(); err != nil {
-		return err
-	}
 	if !o.Clean {
 		// The last process may not have synced these.
 		l.unsyncedSnapshots = append(l.unsyncedSnapshots, l.snapshots[max(0, sortedFloor(l.snapshots, o.RecoveryPoint)):]...)
@@ -477,6 +474,9 @@ func (ld *loader) settle() error {
 		if err := l.loadProducers(l.end, o.Now, o.Clean); err != nil {
 			return err
 		}
+	}
+	if err := ld.strayAway(); err != nil {
+		return err
 	}
 	if !o.Clean && l.producers.Len() > 0 {
 		// A snapshot of this offset that is there already may have lost its window: it is written again.

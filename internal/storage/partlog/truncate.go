@@ -65,10 +65,15 @@ func (l *Log) truncate(offset int64, now int64) (dropped bool, files []string, e
 		l.failed = err
 		return true, files, err
 	}
-	if len(files) > 0 {
-		if err := l.fs.SyncDir(l.Dir()); err != nil {
-			return true, files, err
+	for _, o := range slices.Clone(l.snapshots) {
+		if o > offset {
+			if err := l.removeSnapshot(o); err != nil {
+				return true, files, err
+			}
 		}
+	}
+	if err := l.fs.SyncDir(l.Dir()); err != nil { // nothing of the old history may come back
+		return true, files, err
 	}
 	if err := l.saveEpochs(); err != nil {
 		return true, files, err
@@ -247,13 +252,6 @@ func (l *Log) rereadTail(s *segment) error {
 
 // reloadProducers rebuilds the producer state after the log end went down (D-95); under write.
 func (l *Log) reloadProducers(now int64) error {
-	for _, offset := range slices.Clone(l.snapshots) {
-		if offset > l.end {
-			if err := l.removeSnapshot(offset); err != nil {
-				return err
-			}
-		}
-	}
 	// Without producers before there were none at any earlier offset either: nothing to replay.
 	empty := l.producers.Len() == 0
 	return l.loadProducers(l.end, now, empty)
