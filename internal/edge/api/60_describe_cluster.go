@@ -77,7 +77,7 @@ func (c *call) listControllers(resp *protocol.DescribeClusterResponse) {
 			})
 		}
 	}
-	resp.ControllerId = int32(c.server.ActiveController())
+	resp.ControllerId = int32(c.server.Raft.LeaderAndEpoch().Leader)
 }
 
 func kindOfEndpoint(t int8) string {

@@ -7,17 +7,10 @@ import (
 	"samsa/internal/wire/protocol"
 )
 
-// failure builds the answer to a forwarded request that failed as a whole: the error stands in
-// every place the response has for one, as Kafka's own error responses do.
-func failure(key, version int16, body []byte, e *kerr.Error) (protocol.Response, error) {
-	req := protocol.NewRequest(key)
-	if req == nil {
-		return nil, fmt.Errorf("no request has the key %d", key)
-	}
-	if _, err := req.Read(body, version); err != nil {
-		return nil, err
-	}
-	resp := protocol.NewResponse(key)
+// failure builds the answer to a request for the controller that failed as a whole: the error stands
+// in every place the response has for one, as Kafka's own error responses do.
+func failure(req protocol.Request, e *kerr.Error) (protocol.Response, error) {
+	resp := protocol.NewResponse(req.ApiKey())
 	resp.Default()
 	code, text := e.Code, e.Text
 	switch r := req.(type) {
@@ -69,8 +62,34 @@ func failure(key, version int16, body []byte, e *kerr.Error) (protocol.Response,
 		resp.(*protocol.ElectLeadersResponse).ErrorCode = code
 	case *protocol.DescribeQuorumRequest:
 		resp.(*protocol.DescribeQuorumResponse).ErrorCode = code
+	case *protocol.BrokerRegistrationRequest:
+		resp.(*protocol.BrokerRegistrationResponse).ErrorCode = code
+	case *protocol.BrokerHeartbeatRequest:
+		resp.(*protocol.BrokerHeartbeatResponse).ErrorCode = code
+	case *protocol.AllocateProducerIdsRequest:
+		resp.(*protocol.AllocateProducerIdsResponse).ErrorCode = code
+	case *protocol.ControllerRegistrationRequest:
+		out := resp.(*protocol.ControllerRegistrationResponse)
+		out.ErrorCode, out.ErrorMessage = code, &text
+	case *protocol.UnregisterControllerRequest:
+		out := resp.(*protocol.UnregisterControllerResponse)
+		out.ErrorCode, out.ErrorMessage = code, &text
+	case *protocol.AssignReplicasToDirsRequest:
+		resp.(*protocol.AssignReplicasToDirsResponse).ErrorCode = code
+	case *protocol.AlterPartitionRequest:
+		resp.(*protocol.AlterPartitionResponse).ErrorCode = code
+	case *protocol.VoteRequest:
+		resp.(*protocol.VoteResponse).ErrorCode = code
+	case *protocol.BeginQuorumEpochRequest:
+		resp.(*protocol.BeginQuorumEpochResponse).ErrorCode = code
+	case *protocol.EndQuorumEpochRequest:
+		resp.(*protocol.EndQuorumEpochResponse).ErrorCode = code
+	case *protocol.FetchRequest:
+		resp.(*protocol.FetchResponse).ErrorCode = code
+	case *protocol.FetchSnapshotRequest:
+		resp.(*protocol.FetchSnapshotResponse).ErrorCode = code
 	default:
-		return nil, fmt.Errorf("%s is not a request that is forwarded", protocol.ApiName(key))
+		return nil, fmt.Errorf("%s has no answer for a failure as a whole", protocol.ApiName(req.ApiKey()))
 	}
 	return resp, nil
 }

@@ -56,14 +56,23 @@ func (c *call) forwardFailed(request []byte, err error) {
 		code = kerr.RequestTimedOut
 	}
 	c.logger().Warn("the active controller did not answer a forwarded request", "err", err)
-	_, _, body, headerErr := protocol.ReadRequestHeader(request)
-	if headerErr != nil {
-		c.Close(headerErr)
+	req := protocol.NewRequest(c.Key)
+	_, _, body, readErr := protocol.ReadRequestHeader(request)
+	if readErr == nil {
+		_, readErr = req.Read(body, c.Version)
+	}
+	if readErr != nil {
+		c.Close(readErr)
 		return
 	}
-	resp, err := failure(c.Key, c.Version, body, code)
+	c.refuse(req, code)
+}
+
+// refuse answers a request as a whole with an error.
+func (c *call) refuse(req protocol.Request, e *kerr.Error) {
+	resp, err := failure(req, e)
 	if err != nil {
-		c.Close(fmt.Errorf("the active controller cannot be reached: %w", err))
+		c.Close(fmt.Errorf("%s: %w", e.Name, err))
 		return
 	}
 	c.Reply(resp)

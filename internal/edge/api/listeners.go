@@ -1,6 +1,8 @@
 package api
 
 import (
+	"slices"
+
 	"samsa/internal/wire/protocol"
 )
 
@@ -35,6 +37,7 @@ func newTable(all []entry, r role) *table {
 			t.entries = append(t.entries, e)
 		}
 	}
+	slices.SortFunc(t.entries, func(a, b entry) int { return int(a.key) - int(b.key) })
 	for i := range t.entries {
 		t.byKey[t.entries[i].key] = &t.entries[i]
 	}

@@ -8,6 +8,8 @@ import (
 	"samsa/internal/base/config"
 	"samsa/internal/base/model"
 	"samsa/internal/meta/image"
+	"samsa/internal/meta/quorum"
+	"samsa/internal/raft/node"
 	"samsa/internal/replica/fetchsession"
 	"samsa/internal/replica/manager"
 )
@@ -28,8 +30,10 @@ type Options struct {
 
 	// ControllerChannel forwards to the active controller; broker role only.
 	ControllerChannel ControllerChannel
-	// ActiveController is the node id of the quorum's leader, -1 while unknown.
-	ActiveController func() model.NodeID
+
+	// Raft is this node's replica of the metadata log; Quorum the controller, nil without that role.
+	Raft   *node.Node
+	Quorum *quorum.Controller
 
 	Replicas *manager.Manager
 	Sessions *fetchsession.Cache

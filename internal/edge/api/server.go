@@ -22,7 +22,20 @@ type call struct {
 	role      role
 	principal Principal
 	img       *image.Image
+	envelope  *envelope // the request came inside one; nil for all others
 }
+
+// Reply answers the request, inside an Envelope if it came in one.
+func (c *call) Reply(resp protocol.Message) {
+	if c.envelope != nil {
+		c.envelope.reply(c, resp)
+		return
+	}
+	c.Request.Reply(resp)
+}
+
+// String is the principal as ACLs name it.
+func (p Principal) String() string { return p.Type + ":" + p.Name }
 
 // Principal is who sends a request.
 type Principal struct {
