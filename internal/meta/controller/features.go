@@ -36,6 +36,7 @@ func (c *Controller) UpdateFeatures(d *Draft, caller Caller, r *protocol.UpdateF
 	resp := new(protocol.UpdateFeaturesResponse)
 	resp.Default()
 	d.atomic = true
+	resp.ErrorMessage = nil
 	if err := c.updateFeatures(d, caller, r); err != nil {
 		d.discard()
 		resp.ErrorCode = kerr.Code(err)
