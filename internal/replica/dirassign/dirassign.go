@@ -29,7 +29,8 @@ type Options struct {
 	Channel Channel // for these reports alone
 	// Epoch is the broker epoch in the current metadata (J-94), -1 before any.
 	Epoch func() int64
-	// Wanted tells whether a report still makes sense: the partition exists and lists this broker (J-92).
+	// Wanted tells whether a report still makes sense: the partition exists and lists this broker (J-92);
+	// manager.Manager.Holds. nil: all do.
 	Wanted func(model.TopicIDPartition) bool
 	// NotFound is told of a report refused because the controller does not know the directory (J-92): look again at where
 	// the replica is. nil: nobody is told.
@@ -74,6 +75,9 @@ func New(o Options) *Assigner {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Wanted == nil {
+		o.Wanted = func(model.TopicIDPartition) bool { return true }
 	}
 	a := &Assigner{o: o, ended: make(chan struct{}), wake: make(chan struct{}, 1), q: newQueue()}
 	a.ctx, a.cancel = context.WithCancel(context.Background())

@@ -167,7 +167,7 @@ func (l *Lifecycle) Epoch() int64 { return l.epoch.Load() }
 func (l *Lifecycle) State() State { return State(l.state.Load()) }
 
 // Fatal delivers the reason why this broker has to stop: registration not accepted in time, or a failed
-// directory that no controller heard of within log.dir.failure.timeout.ms. The loop goes on until Close.
+// directory that no controller heard of within log.dir.failure.timeout.ms. The loop goes on until Close, which closes the channel.
 func (l *Lifecycle) Fatal() <-chan error { return l.fatal }
 
 // WaitCaughtUp returns when the controller says that this broker has replayed its own registration. It fails when
@@ -252,6 +252,7 @@ func (l *Lifecycle) Close() {
 // run is the loop.
 func (l *Lifecycle) run() {
 	defer close(l.ended)
+	defer close(l.fatal)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {

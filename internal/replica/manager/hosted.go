@@ -103,6 +103,12 @@ func wrongID(byID bool, e *kerr.Error) *kerr.Error {
 	return kerr.UnknownTopicOrPartition
 }
 
+// Holds tells whether the metadata lists this broker among the replicas of a partition.
+func (m *Manager) Holds(tp model.TopicIDPartition) bool {
+	_, p, ok := m.img.Load().Topics().Partition(tp)
+	return ok && p.IsReplica(m.self)
+}
+
 // currentLeader is the hint that goes with NOT_LEADER_OR_FOLLOWER and FENCED_LEADER_EPOCH (D-13, D-122).
 func (m *Manager) currentLeader(tp model.TopicIDPartition) CurrentLeader {
 	if _, p, ok := m.img.Load().Topics().Partition(tp); ok {
