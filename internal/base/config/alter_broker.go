@@ -186,12 +186,13 @@ func (n *Node) listenerChange(next *Node) string {
 	return ""
 }
 
-// fixed are the settings of a listener that only a restart changes.
+// fixed are the settings of a listener that only a restart changes: all but stores, which are
+// reloaded, limits, and logins, which hold for the next connection (S-06).
 func fixed(props map[string]string, prefix string) map[string]string {
 	out := map[string]string{}
 	for name, value := range props {
 		base, ok := strings.CutPrefix(name, prefix)
-		if ok && !sslStoreKey(base) && !slices.Contains([]string{"max.connections", "max.connection.creation.rate", "num.network.threads"}, base) {
+		if ok && !sslStoreKey(base) && !strings.HasSuffix(base, "sasl.jaas.config") && !slices.Contains([]string{"max.connections", "max.connection.creation.rate", "num.network.threads"}, base) {
 			out[base] = value
 		}
 	}

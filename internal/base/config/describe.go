@@ -86,7 +86,7 @@ func sourceOf(list []Synonym) Source {
 // that exist (D-219). Internal ones are listed where they are set.
 func (n *Node) DescribeTopic(overrides map[string]string, names []string) []Entry {
 	values, _ := n.topicValues(overrides)
-	return describeWith(Topics, SourceTopic, values, overrides, names, func(k *Key) []Synonym {
+	return n.describeWith(Topics, SourceTopic, values, overrides, names, func(k *Key) []Synonym {
 		if len(k.Synonyms) == 0 {
 			return nil
 		}
@@ -95,7 +95,8 @@ func (n *Node) DescribeTopic(overrides map[string]string, names []string) []Entr
 }
 
 // describeWith lists the keys of a resource that has overrides of its own above something else.
-func describeWith(def *Def, own Source, values map[string]any, overrides map[string]string, names []string, below func(*Key) []Synonym) []Entry {
+// Internal keys are listed where they, or the broker setting behind them, are set.
+func (v *view) describeWith(def *Def, own Source, values map[string]any, overrides map[string]string, names []string, below func(*Key) []Synonym) []Entry {
 	var out []Entry
 	all := slices.Clone(def.Names())
 	for name := range overrides {
@@ -107,7 +108,7 @@ func describeWith(def *Def, own Source, values map[string]any, overrides map[str
 	for _, name := range all {
 		k, known := def.Key(name)
 		override, isSet := overrides[name]
-		if !wanted(names, name) || known && k.Internal && !isSet {
+		if !wanted(names, name) || known && k.Internal && !isSet && !slices.ContainsFunc(k.Synonyms, v.isSet) {
 			continue
 		}
 		if !known { // a name of another version: kept, never shown
@@ -191,7 +192,7 @@ func (n *Node) DescribeGroup(overrides map[string]string, names []string) []Entr
 			}
 		}
 	}
-	return describeWith(Groups, SourceGroup, values, overrides, names, func(k *Key) []Synonym {
+	return n.describeWith(Groups, SourceGroup, values, overrides, names, func(k *Key) []Synonym {
 		if len(k.Synonyms) > 0 {
 			return n.synonyms(k.Synonyms[0], k.Sensitive())
 		}
@@ -230,5 +231,5 @@ func DescribeClientMetrics(overrides map[string]string, names []string) []Entry 
 			}
 		}
 	}
-	return describeWith(ClientMetrics, SourceClientMetrics, values, overrides, names, func(*Key) []Synonym { return nil })
+	return (*view)(nil).describeWith(ClientMetrics, SourceClientMetrics, values, overrides, names, func(*Key) []Synonym { return nil })
 }
