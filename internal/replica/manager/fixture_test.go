@@ -352,3 +352,7 @@ func recordsOf(in []any) []image.Record {
 	}
 	return out
 }
+
+func partitionAnswer(epoch model.LeaderEpoch, at model.PartitionEpoch, isr ...model.NodeID) partition.Answer {
+	return partition.Answer{LeaderEpoch: epoch, Epoch: at, ISR: isr}
+}
