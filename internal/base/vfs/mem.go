@@ -307,27 +307,25 @@ func (m *Mem) rename(oldName, newName string) error {
 	if err != nil {
 		return err
 	}
-	n := from.dir.children[oldBase]
-	if n == nil {
-		return syscall.ENOENT
-	}
 	to, newBase, err := m.findParent(newName)
 	if err != nil {
 		return err
+	}
+	n := from.dir.children[oldBase]
+	if n == nil {
+		return syscall.ENOENT
 	}
 	if n.vol != to.vol && from.vol != to.vol {
 		return syscall.EXDEV
 	}
 	switch target := to.dir.children[newBase]; {
+	case target == nil:
+	case target.dir != nil:
+		return syscall.EEXIST // as os.Rename says, even of an empty directory
 	case target == n:
 		return nil
-	case target == nil:
-	case target.dir != nil && n.dir == nil:
-		return syscall.EISDIR
-	case target.dir == nil && n.dir != nil:
+	case n.dir != nil:
 		return syscall.ENOTDIR
-	case target.dir != nil && len(target.dir.children) > 0:
-		return syscall.ENOTEMPTY
 	}
 	if c, o := clean(newName), clean(oldName); n.dir != nil && len(c) > len(o) && c[:len(o)] == o && c[len(o)] == '/' {
 		return syscall.EINVAL // into itself

@@ -202,8 +202,8 @@ func (c *crash) copyFile(src, dst *memData) {
 		}
 		if _, dirty := src.dirty[i]; dirty && int64(i)*pageSize < limit && i < len(src.pages) && src.pages[i] != nil {
 			upTo := pageSize // how much of the new page could have been written
-			if limit < int64(i+1)*pageSize && limit < src.size {
-				upTo = int(limit % pageSize)
+			if limit < int64(i+1)*pageSize {
+				upTo = int(limit - int64(i)*pageSize)
 			}
 			p = c.mix(p, src.pages[i], upTo)
 		}

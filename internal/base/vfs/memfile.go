@@ -76,7 +76,9 @@ func (d *memData) write(vol *memVolume, b []byte, off int64) int {
 		copy(p.data[in:], b[n:n+m])
 		n += m
 	}
-	d.size = max(d.size, off+int64(n))
+	if n > 0 {
+		d.size = max(d.size, off+int64(n))
+	}
 	return n
 }
 
