@@ -22,9 +22,13 @@ func brokerEntries() []entry {
 		{protocol.KeyApiVersions, 0, 5, bothRoles, decoding(serveApiVersions)},
 		{protocol.KeyDeleteRecords, 0, 2, brokerRole, decoding(serveDeleteRecords)},
 		{protocol.KeyOffsetForLeaderEpoch, 2, 4, brokerRole, decoding(serveOffsetForLeaderEpoch)},
+		{protocol.KeyDescribeConfigs, 1, 4, bothRoles, decoding(serveDescribeConfigs)},
+		{protocol.KeyAlterConfigs, 0, 2, brokerRole, decoding(serveAlterConfigs)},
 		{protocol.KeyDescribeLogDirs, 1, 5, brokerRole, decoding(serveDescribeLogDirs)},
+		{protocol.KeyIncrementalAlterConfigs, 0, 1, brokerRole, decoding(serveIncrementalAlterConfigs)},
 		{protocol.KeyDescribeCluster, 0, 2, bothRoles, decoding(serveDescribeCluster)},
 		{protocol.KeyDescribeProducers, 0, 0, brokerRole, decoding(serveDescribeProducers)},
+		{protocol.KeyListConfigResources, 0, 1, brokerRole, decoding(serveListConfigResources)},
 		{protocol.KeyDescribeTopicPartitions, 0, 0, brokerRole, decoding(serveDescribeTopicPartitions)},
 	}
 }

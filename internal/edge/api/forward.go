@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"samsa/internal/base/kerr"
 	"samsa/internal/wire/peer"
@@ -37,6 +38,37 @@ func forward(c *call) {
 			return
 		}
 		c.ReplyRaw(answer)
+	})
+}
+
+// forwardRest carries a changed request to the controller; complete makes the client's answer of the
+// controller's.
+func (c *call) forwardRest(req protocol.Request, complete func(protocol.Message) protocol.Message) {
+	whole, err := req.Append(slices.Clone(c.Header), c.Version)
+	if err != nil {
+		c.Close(err)
+		return
+	}
+	f := peer.Forward{
+		Request:   whole,
+		Principal: peer.Principal{Type: c.principal.Type, Name: c.principal.Name, TokenAuthenticated: c.principal.TokenAuthenticated},
+		Client:    c.peerAddr(),
+	}
+	c.server.async(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, c.server.Config().RequestTimeout)
+		defer cancel()
+		answer, err := c.server.ControllerChannel.Forward(ctx, f)
+		if err != nil {
+			c.forwardFailed(whole, err)
+			return
+		}
+		resp := protocol.NewResponse(c.Key)
+		body := answer[min(len(answer), len(protocol.AppendResponseHeader(nil, c.Key, c.Version, 0))):]
+		if _, err := resp.Read(body, c.Version); err != nil {
+			c.Close(fmt.Errorf("the controller's answer: %w", err))
+			return
+		}
+		c.Reply(complete(resp))
 	})
 }
 

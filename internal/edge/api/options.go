@@ -21,6 +21,7 @@ type Options struct {
 	NodeID    model.NodeID
 	Config    func() *config.Node // as it is now, dynamic settings included
 	Log       *slog.Logger
+	LogLevel  *slog.LevelVar // of Log; nil: it cannot be changed
 	Now       func() time.Time
 
 	// Image is the newest metadata image this node has applied.
