@@ -318,17 +318,17 @@ func (m *Mem) rename(oldName, newName string) error {
 	if n.vol != to.vol && from.vol != to.vol {
 		return syscall.EXDEV
 	}
-	switch target := to.dir.children[newBase]; {
-	case target == nil:
-	case target.dir != nil:
+	target := to.dir.children[newBase]
+	c, o := clean(newName), clean(oldName)
+	switch {
+	case target != nil && target.dir != nil:
 		return syscall.EEXIST // as os.Rename says, even of an empty directory
+	case n.dir != nil && len(c) > len(o) && c[:len(o)] == o && c[len(o)] == '/':
+		return syscall.EINVAL // into itself
 	case target == n:
 		return nil
-	case n.dir != nil:
+	case target != nil && n.dir != nil:
 		return syscall.ENOTDIR
-	}
-	if c, o := clean(newName), clean(oldName); n.dir != nil && len(c) > len(o) && c[:len(o)] == o && c[len(o)] == '/' {
-		return syscall.EINVAL // into itself
 	}
 	m.change(nameChange{from, oldBase, nil}, nameChange{to, newBase, n})
 	return nil
