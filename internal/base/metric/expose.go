@@ -11,7 +11,7 @@ import (
 
 // The text form is written by hand, without client_golang: a scrape of 5,000 partitions is some
 // 55,000 samples, which its gatherer would first build as protobuf messages, all at once, and
-// linking protobuf costs the binary more than everything else here. See docs/decisions. Tests read
+// linking protobuf costs the binary more than everything else here. See docs/decisions/0016. Tests read
 // the output with Prometheus' own parser.
 
 // ContentType is Prometheus' text form.
