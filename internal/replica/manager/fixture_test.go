@@ -356,3 +356,5 @@ func recordsOf(in []any) []image.Record {
 func partitionAnswer(epoch model.LeaderEpoch, at model.PartitionEpoch, isr ...model.NodeID) partition.Answer {
 	return partition.Answer{LeaderEpoch: epoch, Epoch: at, ISR: isr}
 }
+
+type recordT = image.Record
