@@ -219,7 +219,7 @@ func staticWarnings(n *Node, origins map[string]Origin) []string {
 	if n.Broker && !n.Controller {
 		for _, key := range []string{"create.topic.policy.class.name", "alter.config.policy.class.name", "num.partitions", "default.replication.factor"} {
 			if isSet(key) {
-				warn(key, "belongs to the controllers; a broker does not use it")
+				warn(key, "belongs to the controllers, where topics are made")
 			}
 		}
 		if len(n.ControllerListenerNames) > 1 {
