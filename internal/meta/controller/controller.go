@@ -7,6 +7,7 @@ import (
 	"samsa/internal/base/config"
 	"samsa/internal/base/model"
 	"samsa/internal/meta/image"
+	"samsa/internal/wire/protocol"
 )
 
 // The bounds of one operation (K-123).
@@ -34,6 +35,10 @@ type Controller struct {
 	effectiveNode    *config.Node
 	effectiveOwn     map[string]string
 	effectiveCluster map[string]string
+
+	// The configs a new topic without own ones is described with, under plainTopicOf.
+	plainTopicOf *config.Node
+	plainTopic   []protocol.CreateTopicsResponseCreatableTopicConfigs
 }
 
 // KRaftVersion reaches the feature that lives in the raft log and not in metadata records.

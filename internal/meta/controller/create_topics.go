@@ -3,6 +3,7 @@ package controller
 import (
 	"strings"
 
+	"samsa/internal/base/config"
 	"samsa/internal/base/kerr"
 	"samsa/internal/base/model"
 	"samsa/internal/meta/image"
@@ -181,15 +182,7 @@ func (c *Controller) createTopic(d *Draft, v *view, caller Caller, t *protocol.C
 	result.TopicId = id
 	if caller.may(OpDescribeConfigs, OnTopic, t.Name) {
 		result.NumPartitions, result.ReplicationFactor = int32(len(parts)), int16(len(parts[0].Replicas))
-		for _, e := range node.DescribeTopic(configs, nil) {
-			entry := protocol.CreateTopicsResponseCreatableTopicConfigs{
-				Name: e.Name, Value: e.Value, ReadOnly: e.ReadOnly, ConfigSource: int8(e.Source), IsSensitive: e.Sensitive,
-			}
-			if e.Sensitive {
-				entry.Value = nil
-			}
-			result.Configs = append(result.Configs, entry)
-		}
+		result.Configs = c.describeNewTopic(node, configs)
 	} else {
 		result.TopicConfigErrorCode = kerr.TopicAuthorizationFailed.Code
 	}
@@ -213,6 +206,28 @@ func (c *Controller) createTopic(d *Draft, v *view, caller Caller, t *protocol.C
 		d.append(image.PartitionRecord(model.TopicID(id), int32(i), p, v.mv, v.elr))
 	}
 	return result, nil
+}
+
+// describeNewTopic lists the effective configs of a new topic. Most topics set none, and the answer
+// for those is made once.
+func (c *Controller) describeNewTopic(node *config.Node, configs map[string]string) []protocol.CreateTopicsResponseCreatableTopicConfigs {
+	if len(configs) == 0 && c.plainTopicOf == node {
+		return c.plainTopic
+	}
+	var out []protocol.CreateTopicsResponseCreatableTopicConfigs
+	for _, e := range node.DescribeTopic(configs, nil) {
+		entry := protocol.CreateTopicsResponseCreatableTopicConfigs{
+			Name: e.Name, Value: e.Value, ReadOnly: e.ReadOnly, ConfigSource: int8(e.Source), IsSensitive: e.Sensitive,
+		}
+		if e.Sensitive {
+			entry.Value = nil
+		}
+		out = append(out, entry)
+	}
+	if len(configs) == 0 {
+		c.plainTopicOf, c.plainTopic = node, out
+	}
+	return out
 }
 
 func creationConfigs(t *protocol.CreateTopicsRequestCreatableTopic) (map[string]string, error) {

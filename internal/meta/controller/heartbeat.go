@@ -155,15 +155,28 @@ func (c *Controller) directoriesOffline(d *Draft, b *image.Broker, offline []mod
 	if len(gone) == 0 {
 		return false
 	}
-	beat := c.beats.contact(b.ID, b.Epoch, d.nowMs)
-	for _, dir := range gone {
-		if beat.offline == nil {
-			beat.offline = map[model.DirectoryID]bool{}
-		}
-		beat.offline[dir] = true
-	}
 	if len(left) == 0 {
 		return true
+	}
+	c.leaveDirectories(d, b, gone)
+	slices.SortFunc(left, compareSigned)
+	change := registrationChange(b)
+	change.LogDirs = image.UUIDs(left)
+	d.add(change, 2)
+	return false
+}
+
+// leaveDirectories takes a broker out of the leadership and ISR of what lies in directories it lost.
+func (c *Controller) leaveDirectories(d *Draft, b *image.Broker, gone []model.DirectoryID) {
+	if len(gone) == 0 {
+		return
+	}
+	beat := c.beats.contact(b.ID, b.Epoch, d.nowMs)
+	if beat.offline == nil {
+		beat.offline = map[model.DirectoryID]bool{}
+	}
+	for _, dir := range gone {
+		beat.offline[dir] = true
 	}
 	m := noMoves
 	m.remove = b.ID
@@ -171,11 +184,6 @@ func (c *Controller) directoriesOffline(d *Draft, b *image.Broker, offline []mod
 		dir, ok := p.Directory(b.ID)
 		return ok && slices.Contains(gone, dir) && inISR(b.ID)(p)
 	})
-	slices.SortFunc(left, compareSigned)
-	change := registrationChange(b)
-	change.LogDirs = image.UUIDs(left)
-	d.add(change, 2)
-	return false
 }
 
 // compareSigned orders ids as Kafka's Uuid does: two signed halves (J-49).

@@ -66,6 +66,15 @@ func (c *Controller) registerBroker(d *Draft, caller Caller, r *protocol.BrokerR
 	}
 	if same {
 		b.Epoch, b.Fenced, b.InControlledShutdown = existing.Epoch, existing.Fenced, existing.InControlledShutdown
+		// A directory that failed and is left out here before a heartbeat told of it would never be
+		// told of again (J-50, J-73): what it holds moves now.
+		var gone []model.DirectoryID
+		for _, dir := range existing.Directories {
+			if mv.DirectoryAssignment() && !slices.Contains(b.Directories, dir) {
+				gone = append(gone, dir)
+			}
+		}
+		c.leaveDirectories(d, existing, gone)
 	} else {
 		// The last stop was clean if the broker still knows the epoch it had then (K-158).
 		clean := caller.Version >= 3 && known && existing.Epoch == r.PreviousBrokerEpoch

@@ -103,6 +103,9 @@ func (c *Controller) perform(o *operation) {
 	c.stats.OperationsStarted.Add(1)
 	if o.ctx.Err() != nil {
 		c.stats.OperationsTimedOut.Add(1)
+		if o.name == heartbeatName {
+			c.stats.HeartbeatsTimedOut.Add(1)
+		}
 		o.finish(kerr.RequestTimedOut)
 		return
 	}

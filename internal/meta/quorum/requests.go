@@ -180,6 +180,8 @@ func (c *Controller) RegisterBroker(ctx context.Context, caller Caller, r *proto
 	})
 }
 
+const heartbeatName = "BrokerHeartbeat"
+
 // BrokerHeartbeat: see controller.Controller.BrokerHeartbeat. The session is kept even if the
 // heartbeat then times out in the queue (K-140).
 func (c *Controller) BrokerHeartbeat(ctx context.Context, r *protocol.BrokerHeartbeatRequest) (*protocol.BrokerHeartbeatResponse, error) {
@@ -188,7 +190,7 @@ func (c *Controller) BrokerHeartbeat(ctx context.Context, r *protocol.BrokerHear
 		c.contacts[model.NodeID(r.BrokerId)] = contact{epoch: r.BrokerEpoch, ms: c.nowMs()}
 		c.mu.Unlock()
 	}
-	return call(ctx, c, "BrokerHeartbeat", func(d *controller.Draft) *protocol.BrokerHeartbeatResponse {
+	return call(ctx, c, heartbeatName, func(d *controller.Draft) *protocol.BrokerHeartbeatResponse {
 		id := model.NodeID(r.BrokerId)
 		was, _ := d.Image().Brokers().ByID(id)
 		resp := c.decide.BrokerHeartbeat(d, r)
@@ -201,9 +203,6 @@ func (c *Controller) BrokerHeartbeat(ctx context.Context, r *protocol.BrokerHear
 		}
 		return resp
 	}, func(err error) *protocol.BrokerHeartbeatResponse {
-		if errors.Is(err, kerr.RequestTimedOut) {
-			c.stats.HeartbeatsTimedOut.Add(1)
-		}
 		return withDefaults(func(m *protocol.BrokerHeartbeatResponse) { m.ErrorCode = kerr.Code(err) })
 	})
 }
