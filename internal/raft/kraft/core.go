@@ -249,11 +249,18 @@ func (c *Core) emit(e Effect) {
 	if c.dead {
 		return
 	}
-	// Two saves with nothing between them: only the last one can ever be seen.
-	if s, ok := e.(SaveState); ok && len(c.fx) > 0 {
-		if _, twice := c.fx[len(c.fx)-1].(SaveState); twice {
-			c.fx[len(c.fx)-1] = s
-			return
+	// Saves between which nothing leaves this node are one: the last state, where the first one stood. A single voter's way to
+	// leadership, or a new epoch and the vote in it, cost one write.
+	if s, ok := e.(SaveState); ok {
+		for i := len(c.fx) - 1; i >= 0; i-- {
+			switch c.fx[i].(type) {
+			case Note, LeaderChange:
+				continue
+			case SaveState:
+				c.fx[i] = s
+				return
+			}
+			break
 		}
 	}
 	c.fx = append(c.fx, e)

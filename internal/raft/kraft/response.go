@@ -69,11 +69,13 @@ func (c *Core) handleStatus(from model.NodeID, s *Status) (done, ok bool) {
 	case s.Epoch < c.epoch || s.Error == kerr.UnknownLeaderEpoch.Code:
 		return true, true
 	case s.Epoch > c.epoch || s.Error == kerr.FencedLeaderEpoch.Code || s.Error == kerr.NotLeaderOrFollower.Code:
+		epoch, leader := c.epoch, c.leader
 		if err := c.adopt(s.Leader, s.Epoch, s.Endpoints); err != nil {
 			c.fatal("node %d answers that the leader of epoch %d is %d, but here it is %d in epoch %d: two nodes may share an id, or a quorum-state file was lost; compare meta.properties and quorum-state of the voters: %w",
 				from, s.Epoch, s.Leader, c.leader, c.epoch, err)
 		}
-		return true, true
+		// Nothing new learnt: pause, or a quorum without a leader asks in circles as fast as the network goes.
+		return true, epoch != c.epoch || leader != c.leader
 	case s.Leader >= 0 && (c.leader < 0 || c.role == Unattached && s.Leader == c.leader):
 		if s.Leader == c.cfg.Self.ID {
 			c.fatal("node %d answers that this node leads epoch %d, but it does not: was quorum-state lost?: %w", from, s.Epoch, errInconsistent)

@@ -378,7 +378,11 @@ func (w *world) effect(m *member, e Effect) {
 func noteArgs(args []any) string {
 	var b strings.Builder
 	for i := 0; i+1 < len(args); i += 2 {
-		fmt.Fprintf(&b, " %v=%v", args[i], args[i+1])
+		v := args[i+1]
+		if k, ok := v.(ReplicaKey); ok {
+			v = k.ID // directories are long
+		}
+		fmt.Fprintf(&b, " %v=%v", args[i], v)
 	}
 	return b.String()
 }
@@ -391,6 +395,9 @@ func (w *world) send(m *member, e Send) {
 		}
 	}
 	w.trace("n%d -> %s: %s", m.key.ID, e.To.Host, describeMessage(e.Message))
+	if to == nil {
+		return // nobody lives there
+	}
 	delay, ok := w.delay(m.key.ID, to.key.ID)
 	if !ok {
 		return
