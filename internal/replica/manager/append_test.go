@@ -129,6 +129,7 @@ func TestDuplicate(t *testing.T) {
 		w.m.Append(AppendRequest{Acks: -1, APIVersion: 11, Entries: []AppendEntry{{Partition: tp(1, 0), Topic: "a", Records: append([]byte(nil), records...)}}}, done)
 		first := got[0]
 		time.Sleep(time.Second)
+		synctest.Wait()
 		w.m.Append(AppendRequest{Acks: -1, APIVersion: 11, Entries: []AppendEntry{{Partition: tp(1, 0), Topic: "a", Records: records}}}, done)
 		if r := got[0]; r.Err != nil || r.BaseOffset != 1 || first.BaseOffset != 1 || first.LogAppendTime != -1 || r.LogAppendTime != record.Batch(records).MaxTimestamp() {
 			t.Errorf("first %+v\nagain %+v", first, r)

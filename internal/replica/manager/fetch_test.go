@@ -52,6 +52,7 @@ func TestLongPoll(t *testing.T) {
 		req.Partitions = consumer(tp(1, 0), "a", 1).Partitions
 		p = w.park(req)
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if p.got == nil || p.took != 500*time.Millisecond || p.got[0].Records != nil || p.got[0].Err != nil || p.got[0].HighWatermark != 1 {
 			t.Fatalf("%+v", p)
 		}
@@ -330,6 +331,7 @@ func TestFollowerJoins(t *testing.T) {
 		// D-144: it stops fetching while records come: dropped after 30 to 45 seconds.
 		w.produce(tp(1, 0), "a", 1, "v")
 		time.Sleep(46 * time.Second)
+		synctest.Wait()
 		pr, answer = w.inSync.take(t)
 		if len(pr.Removed) != 1 || pr.Removed[0] != 2 {
 			t.Fatalf("%+v", pr)

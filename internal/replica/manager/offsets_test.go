@@ -123,6 +123,7 @@ func TestFreshLeader(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		w.produce(tp(1, 0), "a", 1, "v") // newer than everything, not replicated
 		if r := ask(-3, 8); r.Err != nil || r.Offset != -1 || r.Timestamp != -1 {
 			t.Errorf("%+v", r)
@@ -207,6 +208,7 @@ func TestDeleteRecordsWaits(t *testing.T) {
 		}
 		del(3)
 		time.Sleep(6 * time.Second)
+		synctest.Wait()
 		if got == nil || !errors.Is(got[0].Err, kerr.RequestTimedOut) || got[0].LowWatermark != 2 {
 			t.Fatalf("%+v", got)
 		}

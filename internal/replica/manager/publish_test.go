@@ -389,3 +389,5 @@ func TestManyPartitions(t *testing.T) {
 		t.Fatal(w.m.hosted.count())
 	}
 }
+
+func removeTopic(n byte) recordT { return &protocol.RemoveTopicRecord{TopicId: model.UUID(id(n))} }
