@@ -18,18 +18,13 @@ import (
 // A refused entry never fails another. Bytes are written but not synced on success (unless flush.messages says so).
 func (m *Manager) Append(req AppendRequest, done func([]AppendResult)) {
 	results := make([]AppendResult, len(req.Entries))
-	var woken []model.TopicIDPartition // stays nil where nobody waits
 	var op *produceOp
-	watched := m.fetches.Delayed() > 0 || m.produces.Delayed() > 0 || m.deletes.Delayed() > 0
 	now := m.nowMs()
 	for i := range req.Entries {
 		e := &req.Entries[i]
 		r, v := m.appendEntry(&req, e, now, &results[i])
 		if r == nil {
 			continue
-		}
-		if watched {
-			woken = append(woken, e.Partition)
 		}
 		if req.Acks == -1 && results[i].LastOffset >= v.log.HighWatermark() {
 			if op == nil {
@@ -38,6 +33,15 @@ func (m *Manager) Append(req AppendRequest, done func([]AppendResult)) {
 			op.pending = append(op.pending, pendingAck{r, i, results[i].LastOffset + 1})
 		} else if req.Acks == -1 {
 			results[i].settle(r.acked(results[i].LastOffset + 1))
+		}
+	}
+	// Whoever begins to wait after this looks at the log once more himself.
+	var woken []model.TopicIDPartition
+	if m.someoneWaits() {
+		for i := range results {
+			if results[i].LastOffset >= 0 {
+				woken = append(woken, req.Entries[i].Partition)
+			}
 		}
 	}
 	if op == nil {
@@ -55,11 +59,17 @@ func (m *Manager) Append(req AppendRequest, done func([]AppendResult)) {
 	}
 }
 
+func (m *Manager) someoneWaits() bool {
+	return m.fetches.Delayed() > 0 || m.produces.Delayed() > 0 || m.deletes.Delayed() > 0
+}
+
 // wake looks at everything that waits for a partition.
 func (m *Manager) wake(tp model.TopicIDPartition) {
-	m.fetches.Check(tp)
-	m.produces.Check(tp)
-	m.deletes.Check(tp)
+	if m.someoneWaits() {
+		m.fetches.Check(tp)
+		m.produces.Check(tp)
+		m.deletes.Check(tp)
+	}
 }
 
 // appendEntry appends one entry and fills its result; on success it returns the replica and the view it was appended under.
@@ -210,6 +220,9 @@ func (m *Manager) refused(e *AppendEntry, res *AppendResult, log *partlog.Log, e
 	}
 	if k == kerr.NotLeaderOrFollower {
 		res.Leader = m.currentLeader(e.Partition)
+	}
+	if k == kerr.InvalidRecord && log != nil && log.Config().Compact {
+		m.stats.noKey.Add(int64(len(res.RecordErrors)))
 	}
 	m.stats.refused(e.Topic, m.hosted.get(e.Partition) != nil, k, len(e.Records))
 	if k == kerr.UnknownServerError {

@@ -1,6 +1,8 @@
 package manager
 
 import (
+	"errors"
+
 	"samsa/internal/base/kerr"
 	"samsa/internal/base/model"
 	"samsa/internal/replica/partition"
@@ -74,7 +76,7 @@ func (m *Manager) read(req *FetchRequest, results []FetchResult, first bool) rea
 			rd.moved = append(rd.moved, p.Partition)
 		}
 		if err != nil {
-			m.fetchRefused(p, res, err)
+			m.fetchRefused(req, p, res, err)
 			if kerr.Of(res.Err) != kerr.UnknownTopicOrPartition {
 				rd.readable++
 				rd.now = true
@@ -95,8 +97,11 @@ func (m *Manager) read(req *FetchRequest, results []FetchResult, first bool) rea
 }
 
 // fetchRefused fills the result of an entry that could not be read: everything -1 (D-120).
-func (m *Manager) fetchRefused(p *FetchPartition, res *FetchResult, err error) {
+func (m *Manager) fetchRefused(req *FetchRequest, p *FetchPartition, res *FetchResult, err error) {
 	err = storageError(err)
+	if req.APIVersion <= 5 && errors.Is(err, kerr.KafkaStorageError) {
+		err = kerr.NotLeaderOrFollower // which those clients know (J-124)
+	}
 	*res = FetchResult{Err: err, HighWatermark: -1, LastStableOffset: -1, LogStartOffset: -1, PreferredReadReplica: model.NoNode,
 		Diverging: DivergingEpoch{model.NoEpoch, -1}, Leader: noLeader}
 	switch k := kerr.Of(err); k {

@@ -34,7 +34,11 @@ func (m *Manager) Publish(delta *image.Delta, img *image.Image) {
 		m.follow(&here[i], img)
 	}
 	m.fetch(here)
-	m.report(here, img)
+	if !first && img.Features().MetadataVersion().DirectoryAssignment() && !delta.From.Features().MetadataVersion().DirectoryAssignment() {
+		m.reportAll(img)
+	} else {
+		m.report(here, img)
+	}
 	m.applyConfigs(delta, img)
 	if len(delta.Brokers) > 0 {
 		m.recheckAll()
@@ -150,6 +154,11 @@ func (m *Manager) place(here []change, img *image.Image, first bool) (made int) 
 		c.replica.attach(m, res.Replica, m.settingsOf(img, c.topic))
 	}
 	m.hosted.change(add, nil)
+	for _, r := range add {
+		if r.attached() && !r.dir.Online() { // failed before dirFailed could find the replica
+			m.takeOffline(r)
+		}
+	}
 	return made
 }
 
@@ -208,11 +217,8 @@ func (r *replica) attach(m *Manager, l *logdir.Replica, s *settings) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.core = partition.New(m.self, s.core, o.LogStart, o.HighWatermark, o.LogEnd)
-	r.dir = l.Dir.ID()
+	r.dir = l.Dir
 	r.view.Store(&view{log: l.Log, leaderID: model.NoNode, epoch: model.NoEpoch, settings: s})
-	if !l.Dir.Online() { // failed just now, before anyone could tell this replica
-		r.setView(func(v *view) { v.err = errOffline })
-	}
 }
 
 // follow brings a replica into the role its registration gives it.
@@ -315,19 +321,37 @@ func (m *Manager) report(here []change, img *image.Image) {
 	}
 	for i := range here {
 		c := &here[i]
-		r := c.replica
-		r.mu.Lock()
-		dir, attached, offline := r.dir, r.core != nil, r.view.Load().err != nil
-		r.mu.Unlock()
-		switch {
-		case c.placed && !attached:
+		if c.placed && !c.replica.attached() {
 			if c.decision.Report && !c.decision.Lost.IsZero() {
 				m.o.Reporter.Report(c.tp, c.decision.Lost, true, nil)
 			}
-		case attached && !offline && dir != dirOf(c.new, m.self):
-			m.o.Reporter.Report(c.tp, dir, false, nil)
+			continue
 		}
+		m.reportIfElsewhere(c.replica, dirOf(c.new, m.self))
 	}
+}
+
+// reportIfElsewhere reports a replica that is in another directory than the metadata says.
+func (m *Manager) reportIfElsewhere(r *replica, assigned model.DirectoryID) {
+	r.mu.Lock()
+	dir := r.dir
+	r.mu.Unlock()
+	if dir != nil && dir.Online() && dir.ID() != assigned {
+		m.o.Reporter.Report(r.tp, dir.ID(), false, nil)
+	}
+}
+
+// reportAll reports every replica whose directory the metadata does not know: the metadata version has just learned of
+// directories (J-52).
+func (m *Manager) reportAll(img *image.Image) {
+	if m.o.Reporter == nil {
+		return
+	}
+	m.hosted.all(func(r *replica) {
+		if _, p, ok := img.Topics().Partition(r.tp); ok {
+			m.reportIfElsewhere(r, dirOf(p, m.self))
+		}
+	})
 }
 
 // forgetSettings drops what a delta makes stale.

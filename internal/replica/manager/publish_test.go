@@ -223,12 +223,16 @@ func TestPlacementRows(t *testing.T) {
 	})
 }
 
-// J-95: below metadata.version 17 nothing is reported.
+// J-95: below metadata.version 17 nothing is reported; J-52: everything is, in the moment it is reached.
 func TestNoReportsBelowJBOD(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2)
 		w.apply(&protocol.FeatureLevelRecord{Name: "metadata.version", FeatureLevel: 14}, topic(1, "a"), part(1, 0))
 		if got := w.reports.take(); got != "" {
+			t.Error(got)
+		}
+		w.apply(&protocol.FeatureLevelRecord{Name: "metadata.version", FeatureLevel: 33})
+		if got := w.reports.take(); got != "1-0 in d1 urgent=false" {
 			t.Error(got)
 		}
 	})
@@ -275,6 +279,11 @@ func TestDirectoryFails(t *testing.T) {
 		}
 		// Every request for it gets 56; the other directory goes on.
 		if r := w.fetch(consumer(tp(1, 0), "a", 0))[0]; !errors.Is(r.Err, kerr.KafkaStorageError) {
+			t.Errorf("%+v", r)
+		}
+		old := consumer(tp(1, 0), "a", 0)
+		old.APIVersion = 5
+		if r := w.fetch(old)[0]; !errors.Is(r.Err, kerr.NotLeaderOrFollower) {
 			t.Errorf("%+v", r)
 		}
 		if r := w.m.ListOffsets(ListOffsetsRequest{ReplicaID: -1, APIVersion: 7, Partitions: []ListOffsetsPartition{{Partition: tp(1, 0), CurrentLeaderEpoch: -1, Timestamp: -1}}})[0]; !errors.Is(r.Err, kerr.KafkaStorageError) {

@@ -9,6 +9,7 @@ import (
 	"samsa/internal/base/model"
 	"samsa/internal/base/vfs"
 	"samsa/internal/replica/partition"
+	"samsa/internal/storage/logdir"
 	"samsa/internal/storage/partlog"
 )
 
@@ -25,7 +26,7 @@ type replica struct {
 
 	mu      sync.Mutex
 	core    *partition.Core   // guarded by mu; nil while offline from the beginning
-	dir     model.DirectoryID // guarded by mu
+	dir     *logdir.Directory // guarded by mu; set with core
 	waiting []hwWaiter        // guarded by mu: in order of offset
 	// telling: some goroutine is handing high watermarks to listeners and will take what comes meanwhile along.
 	telling  bool                // guarded by mu

@@ -85,9 +85,9 @@ func (s *stats) init(m *Manager, reg *metric.Registry) {
 		return
 	}
 	for name, count := range map[string]func(*replica, *view) bool{
-		"PartitionCount":            func(*replica, *view) bool { return true },
+		"PartitionCount":            func(r *replica, _ *view) bool { return r.core != nil },
 		"LeaderCount":               func(_ *replica, v *view) bool { return v.leader },
-		"OfflineReplicaCount":       func(_ *replica, v *view) bool { return v.err != nil },
+		"OfflineReplicaCount":       func(r *replica, v *view) bool { return r.core != nil && v.err != nil }, // not what was never here (J-188)
 		"UnderReplicatedPartitions": func(r *replica, v *view) bool { return v.leader && r.core.UnderReplicated() },
 		"UnderMinIsrPartitionCount": func(r *replica, v *view) bool { return v.leader && r.core.UnderMinISR() },
 		"AtMinIsrPartitionCount":    func(r *replica, v *view) bool { return v.leader && r.core.AtMinISR() },
