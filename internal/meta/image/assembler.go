@@ -167,7 +167,7 @@ func (l *SnapshotLoader) Batch(records [][]byte) error {
 		}
 		switch v.Record.(type) {
 		case *protocol.BeginTransactionRecord, *protocol.EndTransactionRecord, *protocol.AbortTransactionRecord:
-			return fmt.Errorf("%w: a snapshot holds a %s", ErrFrame, recordName(v.Record))
+			return fmt.Errorf("%w: a snapshot holds a %s", ErrFrame, RecordName(v.Record))
 		}
 		if err := l.b.Replay(v.Record, l.prov.Offset); err != nil {
 			return err

@@ -84,7 +84,7 @@ func (b *Builder) Records() int { return b.records }
 func (b *Builder) Replay(record Record, offset int64) error {
 	b.records++
 	if err := b.replay(record, offset); err != nil {
-		return fmt.Errorf("replay of %s at offset %d: %w", recordName(record), offset, err)
+		return fmt.Errorf("replay of %s at offset %d: %w", RecordName(record), offset, err)
 	}
 	return nil
 }
