@@ -161,6 +161,9 @@ func (s *store) refuseShort(state *kraft.LogState, seen []epochs.Entry, opts *Op
 	if last.Start < state.End || last.Start == state.End && state.End > state.Start {
 		return nil
 	}
+	if n := len(state.Snapshots); n > 0 && !state.Snapshots[n-1].ID.IsBootstrap() && state.Snapshots[n-1].ID.Offset >= last.Start {
+		return nil // a snapshot stands for it
+	}
 	return fmt.Errorf("the metadata log in %s ends at offset %d, but %s says that leader epoch %d began at offset %d: records that were acknowledged are gone, "+
 		"and no other voter has them. Restore the directory from a backup; to go on without them all the same, remove %s", s.dir, state.End,
 		epochs.FileName, last.Epoch, last.Start, epochs.FileName)
