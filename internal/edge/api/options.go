@@ -7,6 +7,8 @@ import (
 
 	"samsa/internal/base/config"
 	"samsa/internal/base/model"
+	"samsa/internal/coord/producerids"
+	"samsa/internal/coord/runtime"
 	"samsa/internal/meta/image"
 	"samsa/internal/meta/quorum"
 	"samsa/internal/raft/node"
@@ -38,6 +40,9 @@ type Options struct {
 
 	Replicas *manager.Manager
 	Sessions *fetchsession.Cache
+	// Groups coordinates consumer groups; ProducerIDs hands out ids to idempotent producers.
+	Groups      *runtime.Groups
+	ProducerIDs *producerids.IDs
 }
 
 // Server serves the APIs of one node, on its broker listeners, its controller listeners or both.
