@@ -97,6 +97,9 @@ type Options struct {
 	CordonedDirs func() (dirs []model.DirectoryID, ok bool)
 	// MetadataOffset is the last offset in the published image; -1 before any (K-180).
 	MetadataOffset func() int64
+	// Unreported is how many replicas are in a directory the controller has not yet acknowledged (dirassign.Assigner.Pending):
+	// until it is 0 the first unfencing waits, so that no disk fails unnoticed (J-62). nil, as with one directory: no wait.
+	Unreported func() int
 	// Channel is for heartbeats and registration alone.
 	Channel Channel
 
@@ -341,8 +344,12 @@ func (l *Lifecycle) register() {
 
 // heartbeat sends a heartbeat.
 func (l *Lifecycle) heartbeat() {
+	unreported := 0
+	if l.o.Unreported != nil {
+		unreported = l.o.Unreported()
+	}
 	l.mu.Lock()
-	req, told := l.m.heartbeat()
+	req, told := l.m.heartbeat(unreported > 0)
 	caughtUp := l.m.caughtUp
 	l.mu.Unlock()
 	req.BrokerId = int32(l.o.NodeID)

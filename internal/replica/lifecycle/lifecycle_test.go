@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -405,6 +406,36 @@ func TestCordoned(t *testing.T) {
 		l.CordonChanged()
 		synctest.Wait()
 		if got := c.take(); !strings.Contains(got, "cordoned=0") {
+			t.Error(got)
+		}
+	})
+}
+
+// J-62, J-64: the first unfencing waits for the reports of directories; later ones do not matter.
+func TestUnfencingWaitsForReports(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &controller{start: time.Now()}
+		c.script(kind(true, false, false))
+		var unreported atomic.Int32
+		unreported.Store(5)
+		l := Start(Options{Channel: c, OnlineDirs: func() []model.DirectoryID { return nil }, MetadataOffset: func() int64 { return 1 },
+			Unreported: func() int { return int(unreported.Load()) }})
+		defer l.Close()
+		l.Ready()
+		time.Sleep(10 * time.Second)
+		if l.State() != Recovery {
+			t.Fatal(l.State())
+		}
+		c.take()
+		unreported.Store(0)
+		at := time.Now()
+		if err := l.WaitUnfenced(t.Context()); err != nil || time.Since(at) > 100*time.Millisecond {
+			t.Fatal(err, time.Since(at))
+		}
+		unreported.Store(1)
+		c.take()
+		time.Sleep(5 * time.Second)
+		if got := c.take(); strings.Contains(got, "fence") {
 			t.Error(got)
 		}
 	})

@@ -184,9 +184,10 @@ func (m *machine) giveUp(err error) {
 }
 
 // heartbeat is the request to send, without what the machine does not know. told is how many failed directories it lists.
-func (m *machine) heartbeat() (req *protocol.BrokerHeartbeatRequest, told int) {
+// unreported: the controller does not know yet where all replicas are; only the first unfencing waits for that (J-62, J-64).
+func (m *machine) heartbeat(unreported bool) (req *protocol.BrokerHeartbeatRequest, told int) {
 	r := protocol.Make[protocol.BrokerHeartbeatRequest]()
-	r.BrokerEpoch, r.WantFence, r.WantShutDown = m.epoch, !m.ready, m.state == PendingControlledShutdown
+	r.BrokerEpoch, r.WantFence, r.WantShutDown = m.epoch, !m.ready || unreported && !m.unfenced, m.state == PendingControlledShutdown
 	for _, d := range m.dirs {
 		r.OfflineLogDirs = append(r.OfflineLogDirs, model.UUID(d.id))
 	}
