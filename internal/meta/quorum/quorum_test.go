@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,7 +33,7 @@ type fakeLog struct {
 	refuse    error        // of the next append
 	bootstrap []node.Record
 	resigned  []int32
-	auto      bool // commits at once
+	auto      atomic.Bool // commits at once
 }
 
 func (l *fakeLog) AppendAt(epoch int32, base int64, batches [][]node.Record) (int64, error) {
@@ -50,7 +51,7 @@ func (l *fakeLog) AppendAt(epoch int32, base int64, batches [][]node.Record) (in
 		l.end = b.LastOffset + 1
 		l.batches = append(l.batches, b)
 	}
-	if l.auto {
+	if l.auto.Load() {
 		l.deliver(len(l.batches) - l.committed)
 	}
 	return l.end - 1, nil
@@ -169,9 +170,8 @@ func addBroker(t testing.TB, c *Controller, l *fakeLog, id int32) int64 {
 	r.Default()
 	r.BrokerId, r.ClusterId, r.IncarnationId, r.LogDirs = id, "cluster", model.RandomUUID(), []model.UUID{model.RandomUUID()}
 	r.Features = []protocol.BrokerRegistrationRequestFeature{{Name: image.FeatureMetadataVersion, MinSupportedVersion: 7, MaxSupportedVersion: 33}, {Name: image.FeatureELR, MaxSupportedVersion: 1}, {Name: image.FeatureKRaftVersion, MaxSupportedVersion: 1}}
-	auto := l.auto
-	l.auto = true
-	defer func() { l.auto = auto }()
+	auto := l.auto.Swap(true)
+	defer l.auto.Store(auto)
 	resp, _ := c.RegisterBroker(context.Background(), Caller{Version: 4}, r)
 	if resp.ErrorCode != 0 {
 		t.Fatalf("registration: %v", kerr.ForCode(resp.ErrorCode))
@@ -303,7 +303,7 @@ func TestLosingLeadershipRollsBack(t *testing.T) {
 			t.Fatal("the standby does not follow")
 		}
 		lead(c, l, 7)
-		l.auto = true
+		l.auto.Store(true)
 		answered(t, create(c, "lost", "late"), 0, kerr.TopicAlreadyExists.Code)
 
 		replayed := image.NewAssembler(image.Empty())
@@ -416,7 +416,7 @@ func TestActivationAbortsAnOpenTransaction(t *testing.T) {
 func TestNoOpKeepsAnIdleClusterMoving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, l := newController(t, nil, nil)
-		l.auto = true
+		l.auto.Store(true)
 		lead(c, l, 5)
 		time.Sleep(10*time.Second + time.Millisecond)
 		synctest.Wait()
@@ -425,7 +425,7 @@ func TestNoOpKeepsAnIdleClusterMoving(t *testing.T) {
 		}
 		c.Close()
 		c, l = newController(t, map[string]string{"metadata.max.idle.interval.ms": "0"}, nil)
-		l.auto = true
+		l.auto.Store(true)
 		lead(c, l, 5)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
@@ -442,7 +442,7 @@ func TestSilentBrokersAreFenced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, l := newController(t, nil, nil)
 		defer c.Close()
-		l.auto = true
+		l.auto.Store(true)
 		lead(c, l, 5)
 		heard, silent := addBroker(t, c, l, 1), addBroker(t, c, l, 2)
 		_ = silent
@@ -482,7 +482,7 @@ func TestAStalledQueueFencesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, l := newController(t, nil, nil)
 		defer c.Close()
-		l.auto = true
+		l.auto.Store(true)
 		lead(c, l, 5)
 		epoch := addBroker(t, c, l, 1)
 		release := make(chan struct{})
@@ -516,7 +516,7 @@ func TestALargeDecisionIsCutIntoBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, l := newController(t, nil, nil)
 		defer c.Close()
-		l.auto = true
+		l.auto.Store(true)
 		lead(c, l, 5)
 		addBroker(t, c, l, 1)
 		for i := range 3 {
@@ -528,7 +528,7 @@ func TestALargeDecisionIsCutIntoBatches(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		l.auto = false
+		l.auto.Store(false)
 		before := len(l.batches)
 		c.push(func() { c.tasks = tasks{} }) // nothing else may write
 		time.Sleep(10 * time.Second)         // the session ends
@@ -569,7 +569,7 @@ func TestControllerRegistersItself(t *testing.T) {
 			o.Registration = &protocol.ControllerRegistrationRequest{ControllerId: 1, IncarnationId: me}
 		})
 		defer c.Close()
-		l.auto = true
+		l.auto.Store(true)
 		lead(c, l, 5)
 		r, ok := c.Image().Controllers().ByID(1)
 		if !ok || r.Incarnation != me || l.count("RegisterController") != 1 {
@@ -616,7 +616,7 @@ func TestStandbyAnswers(t *testing.T) {
 		const says = "The active controller appears to be node 2."
 		lead(c, l, 5)
 		addBroker(t, c, l, 1)
-		l.auto = true
+		l.auto.Store(true)
 		answered(t, create(c, "known"), 0)
 		c.HandleLeaderChange(node.LeaderAndEpoch{Leader: 2, Epoch: 6})
 		synctest.Wait()
@@ -719,7 +719,7 @@ func TestAFaultInTheLogIsFatal(t *testing.T) {
 func BenchmarkCreateTopicsPipelined(b *testing.B) {
 	c, l := newController(b, nil, nil)
 	defer c.Close()
-	l.auto = true
+	l.auto.Store(true)
 	l.control(1)
 	l.mu.Lock()
 	l.deliver(1)
