@@ -2,7 +2,9 @@ package storagetool
 
 import (
 	"fmt"
+	"net/netip"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"samsa/internal/base/model"
@@ -127,13 +129,30 @@ func writeSnapshot(fsys vfs.FS, dir string, control node.CheckpointOptions, reco
 	return w.Freeze()
 }
 
+// javaHost spells an IPv6 address as Java does, without "::", because voters are compared by text in a mixed quorum.
+func javaHost(host string) string {
+	addr, err := netip.ParseAddr(host)
+	if err != nil || addr.Is4() || addr.Zone() != "" {
+		return host
+	}
+	if addr = addr.Unmap(); addr.Is4() {
+		return addr.String()
+	}
+	b := addr.As16()
+	groups := make([]string, 8)
+	for i := range groups {
+		groups[i] = strconv.FormatUint(uint64(b[2*i])<<8|uint64(b[2*i+1]), 16)
+	}
+	return strings.Join(groups, ":")
+}
+
 // voterSet turns the voters into the raft layer's; each has the one listener that is known (K-103).
 func voterSet(voters []Voter, listener string) (kraft.VoterSet, error) {
 	var out []kraft.Voter
 	for _, v := range voters {
 		out = append(out, kraft.Voter{
 			ReplicaKey: kraft.ReplicaKey{ID: model.NodeID(v.ID), Directory: v.Directory},
-			Endpoints:  kraft.Endpoints{{Name: listenerName(listener), Host: v.Host, Port: v.Port}},
+			Endpoints:  kraft.Endpoints{{Name: listenerName(listener), Host: javaHost(v.Host), Port: v.Port}},
 			Versions:   kraft.VersionRange{Min: 0, Max: 1},
 		})
 	}

@@ -108,7 +108,7 @@ func parseRelease(text string, unstable bool) (metadataVersion, error) {
 			continue
 		}
 		known = append(known, v.String())
-		if key == v.String() || key == v.release {
+		if key == v.String() || key == v.release && v.level <= latestProduction { // an unstable release has no short name
 			found = &metadataVersions[i]
 		}
 	}

@@ -191,3 +191,15 @@ func FuzzParseScram(f *testing.F) {
 		}
 	})
 }
+
+// K-103: IPv6 hosts of voters as Java spells them.
+func TestVoterHost(t *testing.T) {
+	for host, want := range map[string]string{
+		"::1": "0:0:0:0:0:0:0:1", "2001:db8::a00": "2001:db8:0:0:0:0:0:a00", "::ffff:10.0.0.1": "10.0.0.1",
+		"10.0.0.1": "10.0.0.1", "host.example": "host.example", "": "", "fe80::1%eth0": "fe80::1%eth0",
+	} {
+		if got := javaHost(host); got != want {
+			t.Errorf("%q: %q, want %q", host, got, want)
+		}
+	}
+}
