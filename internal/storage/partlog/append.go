@@ -347,9 +347,7 @@ func (l *Log) put(sc *scratch, bytes []byte, info *AppendInfo) error {
 			s.bytesSinceIndex = 0
 		}
 		if epoch := in.batch.LeaderEpoch(); epoch >= 0 {
-			if l.epochs.Assign(model.LeaderEpoch(epoch), in.base) {
-				l.epochsDirty = true
-			}
+			l.epochs.Assign(model.LeaderEpoch(epoch), in.base)
 		}
 		pos += int64(len(in.batch))
 		s.bytesSinceIndex += int64(len(in.batch))

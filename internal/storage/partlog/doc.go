@@ -25,6 +25,5 @@
 // # What is durable
 //
 // Nothing before Flush, except that a clean Close and the recovery point speak the truth: everything below RecoveryPoint was
-// synced. leader-epoch-checkpoint is written at the next Flush, roll or Close and before the recovery point passes what it
-// describes; entries lost in between follow from the batches, as recovery assigns them (D-70).
+// synced. leader-epoch-checkpoint is written when it has to be, not when an epoch begins: see epochfile.go.
 package partlog

@@ -1,67 +1,68 @@
 package partlog
 
 import (
-	"errors"
-	"io/fs"
+	"slices"
 
 	"samsa/internal/base/model"
 	"samsa/internal/base/vfs"
 	"samsa/internal/storage/epochs"
 )
 
-// When leader-epoch-checkpoint is written. A new leader's first entry goes to a fresh file at once, without fsync, so that
-// making a thousand partitions costs no thousand fsyncs. Everything later waits in memory for the next flush, close or
-// truncation, which write the file atomically. Nothing is lost by waiting: recovery assigns the epoch of every
-// batch above the recovery point again, and the recovery point moves only after the file is durable; an epoch without batches
-// matters to nobody after a restart, which begins another epoch.
+// When leader-epoch-checkpoint is written: by flush, close and truncation, and only if entries that begin below the log end
+// differ from the file's. So neither making a thousand partitions nor electing leaders for them writes a thousand
+// files. Nothing is lost by waiting: recovery assigns the epoch of every batch above the recovery point again, and the
+// recovery point moves only after the file is durable. An epoch that has written nothing matters to nobody after a restart,
+// which begins another: every load drops entries at or above the log end (D-70).
 
-// writeFirstEpoch makes the file's first entry visible; under write.
-func (l *Log) writeFirstEpoch() error {
-	l.mu.Lock()
-	content := l.epochs.Append(nil)
-	l.mu.Unlock()
-	return l.writePlain(epochs.FileName, content)
-}
-
-// saveEpochs makes the file durable if its content changed; under sync.
+// saveEpochs makes the file durable if it has to change; under sync.
 func (l *Log) saveEpochs() error {
 	l.mu.Lock()
-	if !l.epochsDirty {
+	entries := l.epochs.Entries()
+	if sameEpochs(entries, l.savedEpochs, l.end) {
 		l.mu.Unlock()
 		return nil
 	}
 	content := l.epochs.Append(nil)
-	l.epochsDirty = false
 	l.mu.Unlock()
-	err := vfs.WriteFileAtomic(l.fs, l.Dir()+"/"+epochs.FileName, content)
-	if err != nil {
-		l.mu.Lock()
-		l.epochsDirty = true
-		l.mu.Unlock()
+	if err := vfs.WriteFileAtomic(l.fs, l.Dir()+"/"+epochs.FileName, content); err != nil {
+		return err
 	}
-	return err
+	l.mu.Lock()
+	l.savedEpochs = entries
+	l.mu.Unlock()
+	return nil
 }
 
-// loadEpochs reads the file. One that is damaged, or missing where batches are, is rebuilt from the batches.
-func (l *Log) loadEpochs(listed bool) error {
-	if !listed {
+// sameEpochs compares what begins below end.
+func sameEpochs(a, b []epochs.Entry, end int64) bool {
+	below := func(list []epochs.Entry) []epochs.Entry {
+		for len(list) > 0 && list[len(list)-1].Start >= end {
+			list = list[:len(list)-1]
+		}
+		return list
+	}
+	return slices.Equal(below(a), below(b))
+}
+
+// loadEpochs reads the file. One that is damaged is as good as missing: where there are batches, it is rebuilt from them.
+func (ld *loader) loadEpochs() error {
+	if !ld.hasEpochs {
 		return nil
 	}
+	l := ld.Log
 	path := l.Dir() + "/" + epochs.FileName
 	content, err := vfs.ReadFile(l.fs, path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}
 	cache, err := epochs.Parse(content)
 	if err != nil {
 		l.log().Warn("rebuilding damaged leader epoch file from the batches", "path", path, "err", err)
-		cache = epochs.Cache{}
-		l.epochsDirty = true
+		ld.hasEpochs = false
+		return nil
 	}
-	l.epochs = cache
+	ld.hasEpochs = len(content) > 0
+	l.epochs, l.savedEpochs = cache, cache.Entries()
 	return nil
 }
 
@@ -82,7 +83,6 @@ func (l *Log) rebuildEpochs(n int) error {
 			return err
 		}
 	}
-	l.epochsDirty = true
 	return nil
 }
 
@@ -104,8 +104,6 @@ func (l *Log) rebuildEpochsFrom(s *segment, f vfs.File) error {
 // assignFromBatch is what recovery does with a batch's epoch: only a newer one counts (D-67).
 func (l *Log) assignFromBatch(epoch model.LeaderEpoch, offset int64) {
 	if latest, _ := l.epochs.Latest(); epoch > latest.Epoch {
-		if l.epochs.Assign(epoch, offset) {
-			l.epochsDirty = true
-		}
+		l.epochs.Assign(epoch, offset)
 	}
 }

@@ -57,6 +57,9 @@ func (l *Log) flushLocked(offset, now int64, indexes bool) error {
 		l.failed = err
 		return err
 	}
+	if dirDirty {
+		l.deletesPending = false // deletions are under sync, as this is
+	}
 	l.env.Stats.Flushes.Add(1)
 	l.lastFlush = now
 	l.mu.Lock()

@@ -122,13 +122,14 @@ func (l *Log) create(s *segment, x *index, suffix string) (vfs.File, error) {
 	return f, err
 }
 
-// makeIndexes creates the index files a closed segment must have (D-66), and writes the tails; under Log.write.
+// makeIndexes creates the index files a closed segment must have (D-66), and writes the tails; under Log.write. An empty
+// segment needs no time index: Kafka makes one without a word.
 func (l *Log) makeIndexes(s *segment) error {
 	for _, x := range s.indexes() {
 		if err := l.writeTail(s, x.index, x.suffix, x.size); err != nil {
 			return err
 		}
-		if !x.made {
+		if !x.made && (s.size > 0 || x.suffix == indexSuffix) {
 			f, err := l.create(s, x.index, x.suffix)
 			if err != nil {
 				return err

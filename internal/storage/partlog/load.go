@@ -48,6 +48,7 @@ type loader struct {
 
 	files     map[string]int64 // sizes by name, as listed
 	hasEpochs bool
+	gappy     bool       // recovery met offsets that compaction has removed
 	rebuild   []*segment // their indexes are missing or damaged
 }
 
@@ -71,7 +72,7 @@ func (ld *loader) load() error {
 	if err := ld.openSegments(); err != nil {
 		return err
 	}
-	if err := l.loadEpochs(ld.hasEpochs); err != nil {
+	if err := ld.loadEpochs(); err != nil {
 		return err
 	}
 	if err := ld.rebuildIndexes(); err != nil {
@@ -441,7 +442,7 @@ func (ld *loader) settle() error {
 		if err := ld.dropSegments(0); err != nil {
 			return err
 		}
-		l.epochsDirty = l.epochs.Clear() || l.epochsDirty
+		l.epochs.Clear()
 		for _, offset := range slices.Clone(l.snapshots) {
 			if err := l.removeSnapshot(offset); err != nil {
 				return err
@@ -459,12 +460,8 @@ func (ld *loader) settle() error {
 			return err
 		}
 	}
-	if l.epochs.TruncateFromEnd(l.end) {
-		l.epochsDirty = true
-	}
-	if l.epochs.TruncateFromStart(l.logStart) {
-		l.epochsDirty = true
-	}
+	l.epochs.TruncateFromEnd(l.end)
+	l.epochs.TruncateFromStart(l.logStart)
 	if !o.Clean {
 		// The last process may not have synced these.
 		l.unsyncedSnapshots = append(l.unsyncedSnapshots, l.snapshots[max(0, sortedFloor(l.snapshots, o.RecoveryPoint)):]...)
@@ -478,12 +475,9 @@ func (ld *loader) settle() error {
 	if err := ld.strayAway(); err != nil {
 		return err
 	}
-	if !o.Clean && l.producers.Len() > 0 {
-		// A snapshot of this offset that is there already may have lost its window: it is written again.
-		l.snapshots = slices.DeleteFunc(l.snapshots, func(offset int64) bool { return offset == l.end })
-		if err := l.takeSnapshot(l.end); err != nil {
-			return err
-		}
+	if !o.Clean {
+		// A snapshot of this offset that is there already may have lost its window: the close writes it again.
+		l.snapshots = slices.DeleteFunc(l.snapshots, func(offset int64) bool { return offset == l.end && offset > l.active().base })
 	}
 	l.recoveryPoint = l.end
 	if !o.Clean || ld.info.BytesTruncated > 0 {
@@ -496,7 +490,7 @@ func (ld *loader) settle() error {
 // needsEpochs says that batches are there but no epochs: the file was lost or damaged.
 func (ld *loader) needsEpochs() bool {
 	l := ld.Log
-	return l.epochs.Len() == 0 && l.end > l.segments[0].base && (l.epochsDirty || !ld.hasEpochs)
+	return l.epochs.Len() == 0 && l.end > l.segments[0].base && !ld.hasEpochs
 }
 
 // strayAway deletes snapshots that belong to no segment, but the newest if it is above the last base (D-71), and those above

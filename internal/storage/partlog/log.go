@@ -43,15 +43,16 @@ type Log struct {
 	hw            int64
 	recoveryPoint int64
 	epochs        epochs.Cache
-	epochsDirty   bool // the file on disk has other entries
-	generation    int  // counts truncations: a reader that saw it change looks again
-	suspects      bool // some segment is suspect
+	savedEpochs   []epochs.Entry // what the file on disk says
+	generation    int            // counts truncations: a reader that saw it change looks again
+	suspects      bool           // some segment is suspect
 	recent        [recentAppends]end
 
 	// Guarded by write.
 	snapshots         []int64 // offsets of the .snapshot files, ascending
 	unsyncedSnapshots []int64
 	dirDirty          bool  // files were created or renamed since the directory was synced
+	deletesPending    bool  // segments were deleted since the directory was synced
 	parentDirty       bool  // the directory itself is new
 	lastFlush         int64 // ms
 	failed            error // a sync failed: what is on disk is unknown
@@ -246,9 +247,7 @@ func (l *Log) startLocked(offset int64) {
 	l.hw = max(l.hw, offset)
 	l.recoveryPoint = max(l.recoveryPoint, offset)
 	l.producers.HighWatermark(min(offset, l.hw))
-	if l.epochs.TruncateFromStart(offset) {
-		l.epochsDirty = true
-	}
+	l.epochs.TruncateFromStart(offset)
 }
 
 // --- epochs
@@ -261,13 +260,8 @@ func (l *Log) AssignEpoch(epoch model.LeaderEpoch, start int64) error {
 		return err
 	}
 	l.mu.Lock()
-	first := l.epochs.Len() == 0 && !l.epochsDirty
-	changed := l.epochs.Assign(epoch, start)
-	l.epochsDirty = l.epochsDirty || changed
+	l.epochs.Assign(epoch, start)
 	l.mu.Unlock()
-	if changed && first {
-		return l.writeFirstEpoch()
-	}
 	return nil
 }
 

@@ -94,7 +94,7 @@ func (l *Log) readSnapshot(offset int64) (producers []producerstate.Producer, co
 	path = l.Dir() + "/" + fileName(offset, windowSuffix)
 	window, err := vfs.ReadFile(l.fs, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return producers, false, nil // Kafka wrote the snapshot
+		return producers, !producerstate.WindowExpected(producers), nil // Kafka wrote the snapshot, or it says all
 	}
 	if err != nil {
 		return nil, false, err
@@ -107,11 +107,11 @@ func (l *Log) readSnapshot(offset int64) (producers []producerstate.Producer, co
 	return producers, true, nil
 }
 
-// betterSnapshot is the snapshot before index i when that one is complete: after a crash that tore a window it is worth a replay
-// of one segment to have it again.
+// betterSnapshot is the snapshot before index i when that one is complete, or the beginning of the log when there is one segment
+// before it: after a crash that tore a window it is worth a replay of one segment to have it again.
 func (l *Log) betterSnapshot(i int) ([]producerstate.Producer, int64, bool) {
 	if i == 0 {
-		return nil, 0, false
+		return nil, l.logStart, floor(l.segments, l.snapshots[i]-1) <= 0
 	}
 	producers, complete, err := l.readSnapshot(l.snapshots[i-1])
 	return producers, l.snapshots[i-1], err == nil && complete

@@ -18,7 +18,7 @@ func (ld *loader) recover() error {
 	if err := ld.loadBase(l.segments[first].base); err != nil {
 		return err
 	}
-	if l.epochs.Len() == 0 && first > 0 && (l.epochsDirty || !ld.hasEpochs) {
+	if l.epochs.Len() == 0 && first > 0 && !ld.hasEpochs {
 		if err := l.rebuildEpochs(first); err != nil {
 			return err
 		}
@@ -33,7 +33,9 @@ func (ld *loader) recover() error {
 		ld.info.SegmentsRecovered++
 		l.env.Stats.SegmentsRecovered.Add(1)
 		cut := before - s.size
-		gap := i+1 < len(l.segments) && l.segments[i+1].base != next && !l.Config().Compact
+		// A hole between segments is the tail of the first one lost with the power, as nothing is synced at a roll. But in
+		// what compaction has been over, holes are normal.
+		gap := i+1 < len(l.segments) && l.segments[i+1].base != next && !l.Config().Compact && !ld.gappy
 		if cut > 0 {
 			ld.log().Warn("cut the log at the last whole batch", "segment", s.base, "offset", next, "bytes", cut)
 		}
@@ -121,6 +123,9 @@ func (ld *loader) recoverSegment(s *segment, trust bool) (next int64, err error)
 		}
 		if b.Magic() >= 2 {
 			l.assignFromBatch(model.LeaderEpoch(b.LeaderEpoch()), in.base)
+		}
+		if b.Magic() >= 2 && (in.base != next || int64(b.Count()) != in.last-in.base+1) {
+			ld.gappy = true
 		}
 		next = in.last + 1
 		good += int64(len(b))

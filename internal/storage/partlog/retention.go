@@ -176,6 +176,13 @@ func (l *Log) doom(doomed []*segment, newestFirst bool) (files []string, err err
 		slices.Reverse(order)
 	}
 	for _, s := range order {
+		// One at a time: after a crash a deleted segment must not be back while the next one is gone.
+		if l.deletesPending {
+			if err := l.fs.SyncDir(l.Dir()); err != nil {
+				return files, err
+			}
+		}
+		l.deletesPending = true
 		s.gone = true
 		l.closeFiles(s)
 		for _, suffix := range segmentSuffixes {

@@ -20,12 +20,8 @@ func (l *Log) TruncateTo(offset int64, now int64) (dropped bool, err error) {
 func (l *Log) truncate(offset int64, now int64) (dropped bool, files []string, err error) {
 	if offset >= l.end {
 		l.mu.Lock()
-		stale := l.epochs.TruncateFromEnd(offset)
-		l.epochsDirty = l.epochsDirty || stale
+		l.epochs.TruncateFromEnd(offset)
 		l.mu.Unlock()
-		if stale {
-			return false, nil, l.saveEpochs()
-		}
 		return false, nil, nil
 	}
 	if offset <= l.segments[0].base {
@@ -53,9 +49,7 @@ func (l *Log) truncate(offset int64, now int64) (dropped bool, files []string, e
 	if pos < s.size {
 		s.size = pos
 	}
-	if l.epochs.TruncateFromEnd(offset) {
-		l.epochsDirty = true
-	}
+	l.epochs.TruncateFromEnd(offset)
 	l.mu.Unlock()
 	if err := l.cut(s, offset, now); err != nil {
 		l.failed = err
@@ -298,7 +292,7 @@ func (l *Log) startFresh(offset, logStart, now int64) ([]string, error) {
 	if logStart > offset {
 		l.hw = offset
 	}
-	l.epochsDirty = l.epochs.Clear() || l.epochsDirty
+	l.epochs.Clear()
 	l.producers.Reset(offset)
 	l.forgetRecent()
 	l.mu.Unlock()

@@ -83,12 +83,15 @@ func ReadSnapshot(b []byte) ([]Producer, error) {
 }
 
 // AppendWindow encodes the .window file that goes with snapshot, which AppendSnapshot made of the same state. It is
-// empty when there are no producers: then there is to be no file.
+// empty when the snapshot says everything, as it does of producers with one batch: then there is to be no file.
 func (s *State) AppendWindow(dst, snapshot []byte) []byte {
 	start := len(dst)
 	count := uint32(0)
 	for _, p := range s.Producers() {
 		n := len(p.Batches)
+		if n == 0 || n == 1 && p.Batches[0].Timestamp == p.LastTimestamp {
+			continue
+		}
 		if count == 0 {
 			dst = append(dst, make([]byte, windowHeader)...)
 		}
@@ -112,6 +115,18 @@ func (s *State) AppendWindow(dst, snapshot []byte) []byte {
 	binary.BigEndian.PutUint32(h[crcStart+4:], count)
 	seal(h)
 	return dst
+}
+
+// WindowExpected says whether a snapshot of these producers should have a window beside it: some have written more
+// than the batch it names. Right but for rare cases (a producer whose first batch here is not its first).
+func WindowExpected(producers []Producer) bool {
+	for i := range producers {
+		p := &producers[i]
+		if p.CoordinatorEpoch >= 0 || len(p.Batches) > 0 && p.Batches[0].BaseSequence() > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // MergeWindow gives producers, which came from snapshot, the batches in window. An error leaves producers as they are:
