@@ -33,10 +33,10 @@ func commitAppendError(err error) *kerr.Error {
 	return e
 }
 
-// JoinError refuses a join (D-155).
+// JoinError refuses a join (D-155). Its protocol is null, which versions below 7 must write as "".
 func JoinError(memberID string, err error) *protocol.JoinGroupResponse {
 	r := protocol.Make[protocol.JoinGroupResponse]()
-	r.MemberId, r.ErrorCode = memberID, kerr.Code(err)
+	r.MemberId, r.ProtocolName, r.ErrorCode = memberID, nil, kerr.Code(err)
 	return &r
 }
 

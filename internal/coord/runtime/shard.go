@@ -35,16 +35,16 @@ type shard struct {
 	g  *Groups
 	tp model.TopicIDPartition
 
-	mu       sync.Mutex
-	state    shardState        // guarded by mu
-	err      error             // guarded by mu: unloaded: what requests get
-	epoch    model.LeaderEpoch // guarded by mu
-	queue    []message         // guarded by mu
-	held     []message         // guarded by mu: later ones, while loading
-	running  bool              // guarded by mu: a goroutine runs the mailbox
-	idle     chan struct{}     // guarded by mu: closed when running ends; nil while nobody waits
-	timer    *time.Timer       // guarded by mu
-	timerAt  int64             // guarded by mu: when timer fires; 0 when it does not
+	mu      sync.Mutex
+	state   shardState        // guarded by mu
+	err     error             // guarded by mu: unloaded: what requests get
+	epoch   model.LeaderEpoch // guarded by mu
+	queue   []message         // guarded by mu
+	held    []message         // guarded by mu: later ones, while loading
+	running bool              // guarded by mu: a goroutine runs the mailbox
+	idle    chan struct{}     // guarded by mu: closed when running ends; nil while nobody waits
+	timer   *time.Timer       // guarded by mu
+	timerAt int64             // guarded by mu: when timer fires; 0 when it does not
 	// unchecked: the image at hand when the partition was loaded was too old to tell which topics are gone.
 	unchecked bool // guarded by mu
 

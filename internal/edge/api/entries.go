@@ -9,7 +9,7 @@ import (
 // entries are the keys this node serves with the versions Apache Kafka 4.4 serves (api-versions-4.4).
 // A key both listeners have has the same range on both.
 func entries() []entry {
-	return slices.Concat(brokerEntries(), forwardedEntries(), controllerEntries())
+	return slices.Concat(brokerEntries(), groupEntries(), forwardedEntries(), controllerEntries())
 }
 
 // brokerEntries are the keys a broker serves itself.
