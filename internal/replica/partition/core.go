@@ -88,11 +88,16 @@ func (c *Core) Apply(nowMs int64, reg Registration, b Brokers) Change {
 	var ch Change
 	was := c.leader
 	ch.NewEpoch = !c.applied || reg.LeaderEpoch > c.reg.LeaderEpoch
+	// A proposal made at this very epoch may still be accepted: what it adds goes on counting. (Kafka forgets it here, when
+	// the metadata of the last change comes after the answer to it and after the next proposal.)
+	if p := c.pending; p != nil && (ch.NewEpoch || p.Epoch != reg.Epoch) {
+		c.pending = nil
+	}
 	c.applied = true
 	c.leader = reg.Leader == c.self
 	c.reg = reg
-	c.pending = nil
 	if !c.leader {
+		c.pending = nil
 		ch.Resigned = was
 		c.followers = nil
 		return ch

@@ -19,5 +19,6 @@
 // # Proposals
 //
 // At most one change of the in-sync set is on its way (D-146). A proposal is a pointer: an answer counts only if it
-// answers the very proposal that is pending; newer metadata makes it void.
+// answers the very proposal that is pending; metadata of a later partition epoch makes it void, since the controller refuses it
+// then. Metadata of the epoch it was made at does not: it may still be accepted.
 package partition

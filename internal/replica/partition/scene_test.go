@@ -170,7 +170,7 @@ func (s *scene) run(t *testing.T, d *datadriven.TestData) string {
 
 // Scenes: D-13, D-27, D-28, D-31, D-78, D-121, D-128, D-133, D-135, D-143..D-149, J-191.
 func TestScenes(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/scenes", func(t *testing.T, path string) {
 		s := &scene{}
 		datadriven.RunTest(t, path, s.run)
 	})
