@@ -91,13 +91,16 @@ func TestDeleteDelay(t *testing.T) {
 
 // T-92: the live value counts, also for what waits already; with 0 it is removed at once.
 func TestDeleteDelayChanges(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, mem *vfs.Mem, s setup) {
+	bubble(t, func(o *Options) { o.Live.FileDeleteDelay = -1 }, func(t *testing.T, mem *vfs.Mem, s setup) {
 		m := s.start(t)
 		mustCreate(t, m, tip(1, 0), "foo")
 		later(31 * time.Second)
 		m.Delete(tip(1, 0))
-		later(time.Second)
-		m.Reconfigure(Live{FileDeleteDelay: -1})
+		later(50 * time.Second)
+		if !hasDir(t, mem, "-delete") {
+			t.Error("removed before Kafka's minute")
+		}
+		m.Reconfigure(Live{})
 		synctest.Wait()
 		later(2 * time.Millisecond)
 		if hasDir(t, mem, "-delete") {
@@ -115,7 +118,7 @@ func TestStaleStrays(t *testing.T) {
 		}
 		return Verdict{Stray: "moved away"}
 	}
-	bubble(t, func(o *Options) { o.DeleteStaleTopicDelay = 10 * time.Second }, func(t *testing.T, mem *vfs.Mem, s setup) {
+	bubble(t, func(o *Options) { o.DeleteStaleTopicDelay, o.Live.FileDeleteDelay = 10*time.Second, -1 }, func(t *testing.T, mem *vfs.Mem, s setup) {
 		m := s.start(t)
 		mustCreate(t, m, tip(1, 0), "gone")
 		mustCreate(t, m, tip(2, 0), "moved")
@@ -337,7 +340,7 @@ func TestConcurrentUse(t *testing.T) {
 	fsys := failing(mem, errDisk, func(op vfs.Op) bool { return armed.Load() && op.Kind == vfs.OpSync && under("/d3")(op) })
 	m := setup{fs: fsys, dirs: formatN(t, mem, 3), change: func(o *Options) {
 		o.InitialTaskDelay, o.HighWatermarkInterval, o.RecoveryPointInterval = time.Nanosecond, time.Millisecond, time.Millisecond
-		o.RetentionCheckInterval, o.LogStartInterval, o.Live.FileDeleteDelay, o.Now = time.Millisecond, time.Millisecond, -1, time.Now
+		o.RetentionCheckInterval, o.LogStartInterval, o.Now = time.Millisecond, time.Millisecond, time.Now
 	}}.start(t)
 	m.OnOffline(func(DirFailed) {})
 	var wg sync.WaitGroup

@@ -51,7 +51,7 @@ type Live struct {
 	// RecoveryThreadsPerDir is num.recovery.threads.per.data.dir, for loading and closing.
 	RecoveryThreadsPerDir int
 	// FileDeleteDelay is the broker's log.segment.delete.delay.ms: how long a deleted replica's
-	// directory stays. A topic's own file.delete.delay.ms does not change it (T-92). 0: Kafka's minute; negative: at once.
+	// directory stays. A topic's own file.delete.delay.ms does not change it (T-92). Negative: Kafka's minute.
 	FileDeleteDelay time.Duration
 	// Cordoned lists entries of Dirs that get no new logs (KIP-1066).
 	Cordoned []string
@@ -103,11 +103,8 @@ func (l Live) withDefaults() Live {
 	if l.RecoveryThreadsPerDir <= 0 {
 		l.RecoveryThreadsPerDir = 2
 	}
-	switch {
-	case l.FileDeleteDelay == 0:
+	if l.FileDeleteDelay < 0 {
 		l.FileDeleteDelay = time.Minute
-	case l.FileDeleteDelay < 0:
-		l.FileDeleteDelay = 0
 	}
 	return l
 }
