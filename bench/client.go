@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"samsa/internal/base/kerr"
+	"samsa/internal/base/model"
 	"samsa/internal/wire/protocol"
 )
 
@@ -102,61 +103,102 @@ func (c *client) skip(head []byte) (int, error) {
 	return n, err
 }
 
+// topic is a topic that all partitions of which are served.
+type topic struct {
+	name       string
+	id         model.UUID
+	partitions int
+}
+
 // createTopics makes topics name0, name1, … and waits until all partitions are served.
-func createTopics(p *process, name string, topics, partitions int) {
+func createTopics(p *process, name string, topics, partitions int) []topic {
 	c := mustDial()
 	defer c.close()
-	names := make([]string, topics)
 	req := protocol.Make[protocol.CreateTopicsRequest]()
 	req.TimeoutMs = 120_000
-	for i := range names {
-		names[i] = fmt.Sprintf("%s%d", name, i)
+	for i := range topics {
 		t := protocol.Make[protocol.CreateTopicsRequestCreatableTopic]()
-		t.Name, t.NumPartitions, t.ReplicationFactor = names[i], int32(partitions), 1
+		t.Name, t.NumPartitions, t.ReplicationFactor = fmt.Sprintf("%s%d", name, i), int32(partitions), 1
 		req.Topics = append(req.Topics, t)
 	}
 	resp := protocol.Make[protocol.CreateTopicsResponse]()
-	check(c.call(&req, &resp, 6))
+	p.until("creating topics", func() error { // a node that has just started may not be ready for it
+		if err := c.call(&req, &resp, 7); err != nil {
+			check(err)
+		}
+		if e := kerr.ForCode(resp.Topics[0].ErrorCode); e != nil && e.Retriable {
+			return e
+		}
+		return nil
+	})
+	var made []topic
 	for _, t := range resp.Topics {
 		if t.ErrorCode != 0 {
-			check(fmt.Errorf("creating %s: %s", t.Name, kerr.ForCode(t.ErrorCode).Name))
+			p.fail(fmt.Errorf("creating %s: %s", t.Name, kerr.ForCode(t.ErrorCode).Name))
 		}
+		made = append(made, topic{t.Name, t.TopicId, partitions})
 	}
-	waitServed(p, names, partitions)
+	waitServed(p, made)
+	return made
 }
 
 // waitServed returns when the end offset of every partition can be read.
-func waitServed(p *process, names []string, partitions int) {
+func waitServed(p *process, topics []topic) {
+	left := topics
+	var c *client
+	defer func() {
+		if c != nil {
+			c.close()
+		}
+	}()
+	p.until("serving all partitions", func() error {
+		if c == nil {
+			var err error
+			if c, err = dial(); err != nil {
+				return err
+			}
+		}
+		resp := protocol.Make[protocol.ListOffsetsResponse]()
+		if err := c.call(endOffsets(left), &resp, 6); err != nil {
+			c.close()
+			c = nil
+			return err
+		}
+		missing := map[string]int16{}
+		for _, t := range resp.Topics {
+			for _, q := range t.Partitions {
+				if q.ErrorCode != 0 {
+					missing[t.Name] = q.ErrorCode
+				}
+			}
+		}
+		var next []topic
+		for _, t := range left {
+			if missing[t.name] != 0 {
+				next = append(next, t)
+			}
+		}
+		if left = next; len(left) > 0 {
+			time.Sleep(10 * time.Millisecond)
+			return fmt.Errorf("%d topics wait, %s: %s", len(left), left[0].name, kerr.ForCode(missing[left[0].name]).Name)
+		}
+		return nil
+	})
+}
+
+// endOffsets asks for the end of every partition.
+func endOffsets(topics []topic) *protocol.ListOffsetsRequest {
 	req := protocol.Make[protocol.ListOffsetsRequest]()
 	req.ReplicaId = -1
-	for _, name := range names {
+	for _, name := range topics {
 		t := protocol.Make[protocol.ListOffsetsRequestListOffsetsTopic]()
-		t.Name = name
-		for i := range partitions {
+		t.Name = name.name
+		for i := range name.partitions {
 			q := protocol.Make[protocol.ListOffsetsRequestListOffsetsPartition]()
 			q.PartitionIndex, q.Timestamp = int32(i), -1
 			t.Partitions = append(t.Partitions, q)
 		}
 		req.Topics = append(req.Topics, t)
 	}
-	p.until("serving all partitions", func() error {
-		c, err := dial()
-		if err != nil {
-			return err
-		}
-		defer c.close()
-		resp := protocol.Make[protocol.ListOffsetsResponse]()
-		if err := c.call(&req, &resp, 6); err != nil {
-			return err
-		}
-		for _, t := range resp.Topics {
-			for _, q := range t.Partitions {
-				if q.ErrorCode != 0 {
-					time.Sleep(10 * time.Millisecond)
-					return fmt.Errorf("%s-%d: %s", t.Name, q.PartitionIndex, kerr.ForCode(q.ErrorCode).Name)
-				}
-			}
-		}
-		return nil
-	})
+	return &req
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -21,6 +22,7 @@ type contender struct {
 }
 
 const (
+	brokerPort     = 29092
 	brokerAddr     = "127.0.0.1:29092"
 	controllerAddr = "127.0.0.1:29093"
 	clusterID      = "SamsaBenchCluster00000"
@@ -91,29 +93,46 @@ func run(cmd *exec.Cmd) {
 // process is a running node.
 type process struct {
 	cmd     *exec.Cmd
+	dir     string
 	pid     int
 	started time.Time
 	log     *os.File
+	ended   chan struct{}
 }
 
-func (b *bench) start(c contender, dir string) *process {
-	cmd := c.command(b, dir)
+func (b *bench) start(c contender, dir string) *process { return start(c.command(b, dir), dir) }
+
+// start runs a command that dies with this one.
+func start(cmd *exec.Cmd, dir string) *process {
 	log, err := os.Create(filepath.Join(dir, "process.log"))
 	check(err)
 	cmd.Stdout, cmd.Stderr = log, log
-	p := &process{cmd: cmd, started: time.Now(), log: log}
-	check(cmd.Start())
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	p := &process{cmd: cmd, dir: dir, log: log, ended: make(chan struct{})}
+	began := make(chan error)
+	go func() {
+		runtime.LockOSThread() // the death signal comes when the thread that forked ends
+		defer runtime.UnlockOSThread()
+		p.started = time.Now()
+		err := cmd.Start()
+		began <- err
+		if err == nil {
+			cmd.Wait()
+			close(p.ended)
+		}
+	}()
+	check(<-began)
 	p.pid = cmd.Process.Pid
 	return p
 }
 
 // fresh starts a contender on a new directory and waits until it answers.
-func (b *bench) fresh(c contender) (*process, string) {
+func (b *bench) fresh(c contender) *process {
 	dir := b.dir(c.name)
 	c.format(b, dir)
 	p := b.start(c, dir)
 	p.wait()
-	return p, dir
+	return p
 }
 
 // wait returns when the node answers a request on its port.
@@ -130,33 +149,54 @@ func (p *process) wait() {
 
 // until tries f until it works; the process must live meanwhile.
 func (p *process) until(what string, f func() error) {
-	deadline := time.Now().Add(3 * time.Minute)
+	deadline := time.Now().Add(5 * time.Minute)
 	for {
 		err := f()
 		if err == nil {
 			return
 		}
-		if time.Now().After(deadline) || syscall.Kill(p.pid, 0) != nil {
-			text, _ := os.ReadFile(p.log.Name())
-			check(fmt.Errorf("%s: %s: %w\n%s", p.cmd.Path, what, err, text))
+		select {
+		case <-p.ended:
+			p.fail(fmt.Errorf("%s: ended before it was %s: %w", p.cmd.Path, what, err))
+		default:
+		}
+		if time.Now().After(deadline) {
+			p.fail(fmt.Errorf("%s: not %s in time: %w", p.cmd.Path, what, err))
 		}
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// fail ends the bench with what the process wrote.
+func (p *process) fail(err error) {
+	text, _ := os.ReadFile(p.log.Name())
+	check(fmt.Errorf("%w\n%s", err, text[max(0, len(text)-4000):]))
 }
 
 // stop ends the process in its orderly way and returns how long that took.
 func (p *process) stop() time.Duration {
 	begin := time.Now()
 	check(p.cmd.Process.Signal(syscall.SIGTERM))
-	p.cmd.Wait()
+	select {
+	case <-p.ended:
+	case <-time.After(3 * time.Minute):
+		p.fail(fmt.Errorf("%s: does not stop", p.cmd.Path))
+	}
 	p.log.Close()
 	return time.Since(begin)
 }
 
+// kill ends the process at once.
 func (p *process) kill() {
 	p.cmd.Process.Kill()
-	p.cmd.Wait()
+	<-p.ended
 	p.log.Close()
+}
+
+// drop ends the process and removes its data.
+func (p *process) drop() {
+	p.kill()
+	check(os.RemoveAll(p.dir))
 }
 
 func dialAddr() (net.Conn, error) { return net.DialTimeout("tcp", brokerAddr, time.Second) }

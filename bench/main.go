@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -32,6 +33,7 @@ func main() {
 	who := flag.String("c", "floor,samsa,kafka", "contenders, comma separated")
 	rounds := flag.Int("rounds", 3, "rounds per workload and contender")
 	seconds := flag.Float64("seconds", 5, "length of a throughput measurement")
+	warm := flag.Float64("warm", 5, "seconds of the same load before a measurement")
 	jars := flag.String("jars", os.Getenv("SAMSA_PEERS"), "Apache Kafka's jars")
 	samsa := flag.String("samsa", "bin/samsa", "the samsa binary")
 	out := flag.String("out", "", "append the table to this file as Markdown")
@@ -45,8 +47,9 @@ func main() {
 	}
 	work, err := os.MkdirTemp("", "samsa-bench-")
 	check(err)
-	defer os.RemoveAll(work)
-	b := &bench{work: work, jars: *jars, samsa: *samsa, length: time.Duration(*seconds * float64(time.Second))}
+	atExit = func() { os.RemoveAll(work) }
+	defer atExit()
+	b := &bench{work: work, jars: *jars, samsa: *samsa, length: inSeconds(*seconds), warm: inSeconds(*warm)}
 	var tables []string
 	for _, w := range selected(*names) {
 		t := b.run(w, strings.Split(*who, ","), *rounds)
@@ -64,16 +67,22 @@ func main() {
 	}
 }
 
+func inSeconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+
 // bench holds what all measurements share.
 type bench struct {
 	work, jars, samsa string
-	length            time.Duration
+	length, warm      time.Duration
 	serial            int
 }
+
+// atExit removes what was written; running nodes die with this process.
+var atExit = func() {}
 
 func check(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
+		atExit()
 		os.Exit(1)
 	}
 }
@@ -85,12 +94,15 @@ func (b *bench) dir(name string) string {
 	return d
 }
 
+// workloads in the order they run.
+var workloads = slices.Concat(produceWorkloads, fetchWorkloads, latencyWorkloads, footprintWorkloads, partitionWorkloads)
+
 // workload is one piece of work; measure does it once on a contender and returns figures by name.
 type workload struct {
 	name, what string
 	figures    []figure
-	floor      bool // the floor can do it
-	measure    func(b *bench, c contender) map[string]float64
+	floor      bool                                           // the floor can do it
+	measure    func(b *bench, c contender) map[string]float64 // nil: nothing to measure here
 }
 
 // figure is one column of a table.
@@ -128,6 +140,9 @@ func (b *bench) run(w workload, who []string, rounds int) string {
 			}
 			fmt.Fprintf(os.Stderr, "%s: round %d, %s\n", w.name, round+1, name)
 			got := w.measure(b, contenderOf(name))
+			if got == nil {
+				continue
+			}
 			if results[name] == nil {
 				results[name] = map[string][]float64{}
 			}
