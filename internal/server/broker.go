@@ -37,12 +37,14 @@ type broker struct {
 	network   *network.Server
 
 	heartbeats, forwarding, directories *peer.Controller // channels of their own (K-185)
+
+	published chan struct{} // closed when the first image has been applied
 }
 
 // openDirs locks the log directories. No log is opened before the first metadata image.
 func (n *Node) openDirs() error {
 	cfg := n.options.Config
-	b := &broker{node: n}
+	b := &broker{node: n, published: make(chan struct{})}
 	var err error
 	b.logs, err = logdir.Open(logdir.Options{
 		FS: n.fs, Dirs: cfg.LogDirs, MetadataDir: cfg.MetadataLogDir, NodeID: cfg.NodeID, Ensemble: n.ensemble,
@@ -126,7 +128,7 @@ func (n *Node) startBroker(ctx context.Context) error {
 		return fmt.Errorf("registering with the controller: %w", err)
 	}
 	n.metadata.loader.Add(loader.Func("broker", b.publish))
-	if err := b.either(ctx, n.metadata.loader.WaitReady); err != nil {
+	if err := b.either(ctx, b.waitPublished); err != nil {
 		return fmt.Errorf("applying the first metadata image: %w", err)
 	}
 	b.network = network.New(n.networkOptions(n.api.Broker()))
@@ -223,7 +225,19 @@ func (b *broker) publish(delta *image.Delta, img *image.Image) error {
 	b.applyConfig(img)
 	b.replicas.Publish(delta, img)
 	b.groups.Publish(delta, img)
+	if delta.From.Provenance().Offset < 0 {
+		close(b.published)
+	}
 	return nil
+}
+
+func (b *broker) waitPublished(ctx context.Context) error {
+	select {
+	case <-b.published:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // applyConfig takes over dynamic broker settings.

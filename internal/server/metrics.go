@@ -57,4 +57,3 @@ func (n *Node) registerMetrics() {
 	r.CounterFunc("samsa:type=Network,name=ConnectionsAccepted", over(func(s *network.Server) int64 { return s.Stats().Accepted.Load() }))
 	r.CounterFunc("samsa:type=Network,name=ConnectionsRefused", over(func(s *network.Server) int64 { return s.Stats().Refused.Load() }))
 }
-
