@@ -65,6 +65,9 @@ func (m *Manager) expireProducers(d *Directory) {
 func (m *Manager) watch(d *Directory) {
 	m.checkpointHighWatermarks(d)
 	d.fs.Stat(filepath.Join(d.path, MetaPropertiesFile)) // the seam judges what it meets
+	if s, err := d.fs.Space(d.path); err == nil {
+		d.free.Store(s.Free)
+	}
 }
 
 // note logs what a background job met. A closed log was deleted meanwhile; a failed directory was

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"samsa/internal/base/kerr"
+	"samsa/internal/base/metric"
 	"samsa/internal/base/model"
 	"samsa/internal/base/vfs"
 	"samsa/internal/storage/partlog"
@@ -317,4 +318,27 @@ func copyOf[K comparable](m map[K]bool) map[K]bool {
 		out[k] = v
 	}
 	return out
+}
+
+// J-38, D-24: what operators see of the directories and their logs.
+func TestMetrics(t *testing.T) {
+	mem := vfs.NewMem()
+	reg := metric.New(testClock)
+	m := setup{fs: mem, dirs: formatN(t, mem, 2), change: func(o *Options) { o.Metrics, o.Live.Cordoned = reg, []string{"/d2"} }}.start(t)
+	appendTo(t, mustCreate(t, m, tip(1, 3), "foo"), 4)
+	check := func(want float64, object string, labels ...string) {
+		t.Helper()
+		if got, ok := reg.Value(object, labels...); !ok || got != want {
+			t.Errorf("%s %v: %v %v, want %v", object, labels, got, ok, want)
+		}
+	}
+	check(0, "kafka.log:type=LogManager,name=OfflineLogDirectoryCount")
+	check(1, "kafka.log:type=LogManager,name=CordonedLogDirectoryCount")
+	check(1, "kafka.log:type=LogManager,name=LogDirectoryCordoned", "logDirectory", "/d2")
+	check(4, "kafka.log:type=Log,name=LogEndOffset", "topic", "foo", "partition", "3")
+	d, _ := m.DirectoryAt("/d2")
+	d.fs.TakeOffline(vfs.OpSync, "/d2", errDisk)
+	check(1, "kafka.log:type=LogManager,name=OfflineLogDirectoryCount")
+	check(1, "kafka.log:type=LogManager,name=LogDirectoryOffline", "logDirectory", "/d2")
+	check(0, "kafka.log:type=LogManager,name=LogDirectoryOffline", "logDirectory", "/d1")
 }

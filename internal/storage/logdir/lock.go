@@ -64,6 +64,9 @@ func (m *Manager) lockDir(d *Directory) error {
 		return nil
 	}
 	d.lock = lock
+	if s, err := d.fs.Space(d.path); err == nil {
+		d.free.Store(s.Free)
+	}
 	// An empty file stands for a checkpoint without entries (J-183).
 	for _, name := range checkpointFiles {
 		if err := createEmpty(d.fs, filepath.Join(d.path, name)); err != nil {

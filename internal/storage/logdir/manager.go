@@ -72,6 +72,7 @@ type Directory struct {
 	recovery, logStart, highWatermark, cleaner Checkpoint // as read at Load; cleaner is kept up
 	saved                                      savedCheckpoints
 	remaining                                  atomic.Int32 // logs still to be loaded
+	free                                       atomic.Int64 // bytes free on its disk, as of the last watch
 	work, slow                                 worker       // checkpoints; everything that may take long
 }
 
@@ -141,6 +142,7 @@ func Open(o Options) (*Manager, error) {
 	}
 	m.previousEpoch = m.readMarkers()
 	m.warnAboutOffline()
+	m.register(o.Metrics)
 	m.sched.startFailures()
 	return m, nil
 }

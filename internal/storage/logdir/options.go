@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"samsa/internal/base/metric"
 	"samsa/internal/base/model"
 	"samsa/internal/base/vfs"
 	"samsa/internal/storage/partlog"
@@ -44,6 +45,7 @@ type Options struct {
 	Now                     func() time.Time
 	Random                  func() model.UUID
 	Log                     *slog.Logger
+	Metrics                 *metric.Registry // nil: none
 }
 
 // Live is the part of the options that may change while the node runs; see Manager.Reconfigure.

@@ -242,7 +242,9 @@ func (w *world) describe() string {
 			state = "offline"
 		}
 		fmt.Fprintf(&b, "%s %s", d.Path, state)
-		slices.SortFunc(d.Logs, func(a, c LogStatus) int { return strings.Compare(a.Topic, c.Topic)*10 + int(a.Partition.Partition-c.Partition.Partition) })
+		slices.SortFunc(d.Logs, func(a, c LogStatus) int {
+			return strings.Compare(a.Topic, c.Topic)*10 + int(a.Partition.Partition-c.Partition.Partition)
+		})
 		for _, l := range d.Logs {
 			fmt.Fprintf(&b, " %s-%d", l.Topic, l.Partition.Partition)
 		}
