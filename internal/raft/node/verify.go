@@ -111,32 +111,94 @@ type reading struct {
 	timestamp int64
 }
 
+// searchBytes is how far behind damage whole batches are looked for: hours of an idle controller.
+const searchBytes = 64 << 20
+
 func (at *reading) segment(fsys vfs.FS, s logSegment, last bool) error {
-	data, err := vfs.ReadFile(fsys, s.path)
+	f, err := fsys.OpenFile(s.path, os.O_RDONLY, 0)
 	if err != nil {
-		return fmt.Errorf("the metadata log cannot be read: %w. Check the disk; nothing was changed", err)
+		return unreadable(err)
 	}
-	for pos := 0; pos < len(data); {
-		b, why := wholeBatch(data[pos:], at.next)
+	defer f.Close()
+	w := window{f: f, size: s.size}
+	for w.pos < s.size {
+		data, err := w.batch()
+		if err != nil {
+			return unreadable(err)
+		}
+		b, why := wholeBatch(data, at.next)
 		if why == "" && b.LeaderEpoch() < at.epoch {
 			why = fmt.Sprintf("a batch of leader epoch %d follows one of epoch %d", b.LeaderEpoch(), at.epoch)
 		}
 		if why == "" {
 			at.next, at.epoch, at.timestamp = b.LastOffset()+1, b.LeaderEpoch(), max(at.timestamp, b.MaxTimestamp())
-			pos += len(b)
+			w.pos += int64(len(b))
 			continue
 		}
-		damage := &DamagedLogError{s.path, int64(pos), at.next, why}
+		damage := &DamagedLogError{s.path, w.pos, at.next, why}
 		if !last {
 			return damage
 		}
-		if after := at.laterBatch(data[pos+1:]); after != nil {
+		rest := make([]byte, min(s.size-w.pos-1, searchBytes))
+		if _, err := f.ReadAt(rest, w.pos+1); err != nil {
+			return unreadable(err)
+		}
+		if after := at.laterBatch(rest); after != nil {
 			damage.Why += fmt.Sprintf("; whole batches follow it, one at offset %d of epoch %d, so it was synced once", after.BaseOffset(), after.LeaderEpoch())
 			return damage
 		}
 		return nil
 	}
 	return nil
+}
+
+func unreadable(err error) error {
+	return fmt.Errorf("the metadata log cannot be read: %w. Check the disk; nothing was changed", err)
+}
+
+// window reads a file forward in pieces.
+type window struct {
+	f    vfs.File
+	size int64
+	pos  int64
+	buf  []byte
+	from int64 // position of buf in the file
+}
+
+const windowBytes = 1 << 20
+
+// batch returns the bytes at pos: the batch there if it is whole, or what is left of the file.
+func (w *window) batch() ([]byte, error) {
+	if err := w.fill(record.HeaderUpToMagic); err != nil {
+		return nil, err
+	}
+	head := w.buf[w.pos-w.from:]
+	if len(head) < record.HeaderUpToMagic || record.CheckHeader(head) != nil {
+		return head, nil
+	}
+	n := int64(record.Batch(head).SizeInBytes())
+	if n > w.size-w.pos {
+		return head, nil
+	}
+	if err := w.fill(n); err != nil {
+		return nil, err
+	}
+	return w.buf[w.pos-w.from:], nil
+}
+
+// fill makes n bytes from pos on available, or all there are.
+func (w *window) fill(n int64) error {
+	n = min(n, w.size-w.pos)
+	if w.pos >= w.from && w.pos+n <= w.from+int64(len(w.buf)) {
+		return nil
+	}
+	length := min(max(n, windowBytes), w.size-w.pos)
+	if int64(cap(w.buf)) < length {
+		w.buf = make([]byte, length)
+	}
+	w.buf, w.from = w.buf[:length], w.pos
+	_, err := w.f.ReadAt(w.buf, w.pos)
+	return err
 }
 
 // wholeBatch reads one batch at the start of b; why says what is wrong with it.
