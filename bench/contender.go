@@ -22,9 +22,9 @@ type contender struct {
 }
 
 const (
-	brokerPort     = 29092
-	brokerAddr     = "127.0.0.1:29092"
-	controllerAddr = "127.0.0.1:29093"
+	brokerPort     = 23192
+	brokerAddr     = "127.0.0.1:23192"
+	controllerAddr = "127.0.0.1:23193"
 	clusterID      = "SamsaBenchCluster00000"
 )
 
@@ -104,6 +104,10 @@ func (b *bench) start(c contender, dir string) *process { return start(c.command
 
 // start runs a command that dies with this one.
 func start(cmd *exec.Cmd, dir string) *process {
+	if conn, err := dialAddr(); err == nil {
+		conn.Close()
+		check(fmt.Errorf("somebody listens on %s already", brokerAddr))
+	}
 	log, err := os.Create(filepath.Join(dir, "process.log"))
 	check(err)
 	cmd.Stdout, cmd.Stderr = log, log
