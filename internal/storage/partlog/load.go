@@ -477,7 +477,7 @@ func (ld *loader) settle() error {
 	}
 	if !o.Clean {
 		// A snapshot of this offset that is there already may have lost its window: the close writes it again.
-		l.snapshots = slices.DeleteFunc(l.snapshots, func(offset int64) bool { return offset == l.end && offset > l.active().base })
+		l.snapshots = slices.DeleteFunc(l.snapshots, func(offset int64) bool { return offset == l.end })
 	}
 	l.recoveryPoint = l.end
 	if !o.Clean || ld.info.BytesTruncated > 0 {

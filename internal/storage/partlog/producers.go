@@ -111,7 +111,8 @@ func (l *Log) readSnapshot(offset int64) (producers []producerstate.Producer, co
 // before it: after a crash that tore a window it is worth a replay of one segment to have it again.
 func (l *Log) betterSnapshot(i int) ([]producerstate.Producer, int64, bool) {
 	if i == 0 {
-		return nil, l.logStart, floor(l.segments, l.snapshots[i]-1) <= 0
+		start := max(l.logStart, l.segments[0].base)
+		return nil, start, start < l.snapshots[0] && floor(l.segments, l.snapshots[0]-1) == 0
 	}
 	producers, complete, err := l.readSnapshot(l.snapshots[i-1])
 	return producers, l.snapshots[i-1], err == nil && complete

@@ -15,6 +15,8 @@ func (ld *loader) recover() error {
 		return nil
 	}
 	first := max(0, floor(l.segments, ld.o.RecoveryPoint))
+	// The file may be older than the batches to be scanned, which tell their epochs anew.
+	l.epochs.TruncateFromEnd(l.segments[first].base)
 	if err := ld.loadBase(l.segments[first].base); err != nil {
 		return err
 	}

@@ -4,7 +4,8 @@ import (
 	"slices"
 )
 
-// TruncateTo drops everything from offset on; it reports whether anything was dropped. High watermark and recovery
+// TruncateTo drops everything from offset on; it reports whether anything was dropped. An offset inside a batch drops
+// the whole batch, and the log then ends where it began. High watermark and recovery
 // point go down with the log end. At or below the first segment's base it is TruncateFullyAndStartAt.
 //
 // When it returns true the caller must write the directory's recovery point checkpoint before the log end may pass the
@@ -32,10 +33,11 @@ func (l *Log) truncate(offset int64, now int64) (dropped bool, files []string, e
 	at := floor(l.segments, offset)
 	doomed := l.segments[at+1:]
 	s := l.segments[at]
-	pos, err := l.truncatePosition(s, offset)
+	pos, base, err := l.truncatePosition(s, offset)
 	if err != nil {
 		return false, nil, err
 	}
+	offset = min(offset, base)
 
 	// Nobody reads behind offset any more before files change.
 	l.mu.Lock()
@@ -75,11 +77,11 @@ func (l *Log) truncate(offset int64, now int64) (dropped bool, files []string, e
 	return true, files, l.reloadProducers(now)
 }
 
-// truncatePosition is where offset begins in s; under write.
-func (l *Log) truncatePosition(s *segment, offset int64) (int64, error) {
+// truncatePosition is where the batch that holds offset begins in s, and its base offset; under write.
+func (l *Log) truncatePosition(s *segment, offset int64) (pos, base int64, err error) {
 	f, err := l.openLog(s)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer f.Release()
 	l.mu.Lock()
@@ -87,9 +89,9 @@ func (l *Log) truncatePosition(s *segment, offset int64) (int64, error) {
 	l.mu.Unlock()
 	p, ok, err := l.find(v, f, offset)
 	if err != nil || !ok {
-		return v.size, err
+		return v.size, offset, err
 	}
-	return p.pos, nil
+	return p.pos, p.base, nil
 }
 
 // cut makes s, whose size is already the new one, the active segment that ends at offset; under write.
