@@ -59,7 +59,7 @@ func (n *Node) openDirs() error {
 		ProducerExpiration:      cfg.Log.ProducerIDExpiration,
 		DeleteStaleTopicDelay:   time.Duration(cfg.Samsa.DeleteStaleTopicDelayMs) * time.Millisecond,
 		Live:                    liveOptions(cfg),
-		Now:                     n.now, Log: n.log,
+		Now:                     n.now, Log: n.log, Metrics: n.metrics,
 	})
 	if err != nil {
 		return err
