@@ -126,8 +126,8 @@ func createTopics(p *process, name string, topics, partitions int) []topic {
 		if err := c.call(&req, &resp, 7); err != nil {
 			check(err)
 		}
-		if e := kerr.ForCode(resp.Topics[0].ErrorCode); e != nil && e.Retriable {
-			return e
+		if e := kerr.ForCode(resp.Topics[0].ErrorCode); e != nil && (e.Retriable || e == kerr.InvalidReplicationFactor) {
+			return e // the only broker is not unfenced yet
 		}
 		return nil
 	})
