@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"strconv"
 	"sync"
 
 	"samsa/internal/base/kerr"
@@ -69,18 +70,19 @@ func (s *Server) autoTopic(name string) protocol.CreateTopicsRequestCreatableTop
 	set := func(key, value string) {
 		t.Configs = append(t.Configs, protocol.CreateTopicsRequestCreatableTopicConfig{Name: key, Value: &value})
 	}
+	number := func(name string) string { return strconv.Itoa(int(cfg.Int(name))) }
 	switch name {
 	case "__consumer_offsets":
 		t.NumPartitions, t.ReplicationFactor = cfg.Int("offsets.topic.num.partitions"), int16(cfg.Int("offsets.topic.replication.factor"))
 		set("cleanup.policy", "compact")
-		set("segment.bytes", cfg.Text("offsets.topic.segment.bytes"))
+		set("segment.bytes", number("offsets.topic.segment.bytes"))
 		set("compression.type", "producer")
 	case "__transaction_state":
 		t.NumPartitions, t.ReplicationFactor = cfg.Int("transaction.state.log.num.partitions"), int16(cfg.Int("transaction.state.log.replication.factor"))
 		set("compression.type", "uncompressed")
 		set("cleanup.policy", "compact")
-		set("min.insync.replicas", cfg.Text("transaction.state.log.min.isr"))
-		set("segment.bytes", cfg.Text("transaction.state.log.segment.bytes"))
+		set("min.insync.replicas", number("transaction.state.log.min.isr"))
+		set("segment.bytes", number("transaction.state.log.segment.bytes"))
 		set("unclean.leader.election.enable", "false")
 	}
 	return t
