@@ -3,6 +3,7 @@ package harness
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -55,15 +56,20 @@ func Binary(t testing.TB) string {
 	return bin
 }
 
-// FreePort is a loopback port nobody listens on at the moment.
+// FreePort is a loopback port nobody listens on at the moment and no outgoing connection will be given:
+// it is below the range the kernel takes those from.
 func FreePort(t testing.TB) int {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		port := 10000 + rand.IntN(22000)
+		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			ln.Close()
+			return port
+		}
 	}
-	defer ln.Close()
-	return ln.Addr().(*net.TCPAddr).Port
+	t.Fatal("no free port between 10000 and 32000")
+	return 0
 }
 
 // Node is a directory with a server.properties that samsa or Apache Kafka can be started on, and
