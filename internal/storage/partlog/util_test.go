@@ -86,7 +86,11 @@ func (r *rig) append(tb testing.TB, b []byte) partlog.AppendInfo {
 }
 
 func (r *rig) tryAppend(b []byte) (partlog.AppendInfo, error) {
-	return r.log.AppendAsLeader(partlog.LeaderAppend{Records: b, Epoch: 3, Origin: producerstate.OriginClient, Now: r.now})
+	epoch := r.log.LatestEpoch()
+	if epoch < 0 {
+		epoch = 3
+	}
+	return r.log.AppendAsLeader(partlog.LeaderAppend{Records: b, Epoch: epoch, Origin: producerstate.OriginClient, Now: r.now})
 }
 
 func (r *rig) marker(tb testing.TB, pid int64, epoch int16, commit bool) partlog.AppendInfo {
