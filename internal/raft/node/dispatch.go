@@ -69,6 +69,13 @@ func (d *dispatcher) appended(p pendingAppend) {
 	}
 }
 
+// leaderChanged forgets appends whose commit this leadership will not see.
+func (d *dispatcher) leaderChanged() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.inFlight = nil
+}
+
 // Register adds a listener; it gets the newest snapshot and everything committed, then what follows.
 func (n *Node) Register(l Listener) {
 	d := n.dispatch

@@ -86,21 +86,34 @@ func (n *Node) turn() time.Time {
 }
 
 // step lets f drive the core, after the appends that were given offsets before: whatever the quorum itself appends comes behind them.
+// Appends of a leadership that is gone are dropped: their callers hear of the change of leader.
 func (n *Node) step(f func(now time.Time)) []kraft.Effect {
+	effects, err := n.stepCore(f)
+	if err != nil {
+		n.fail(err)
+		return nil
+	}
+	return effects
+}
+
+func (n *Node) stepCore(f func(now time.Time)) ([]kraft.Effect, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := n.opts.Now()
 	for _, p := range n.appends {
-		if err := n.core.Append(now, p.epoch, p.batches); err != nil && !errors.Is(err, kraft.ErrNotLeader) {
-			n.failLocked(err)
-			break
+		err := n.core.Append(now, p.epoch, p.batches)
+		if errors.Is(err, kraft.ErrNotLeader) {
+			continue
+		}
+		if err != nil {
+			return nil, err
 		}
 		n.dispatch.appended(p)
 	}
 	n.appends, n.backlog = nil, 0
 	f(now)
 	n.nextOffset = n.core.LogEnd()
-	return n.core.Effects()
+	return n.core.Effects(), nil
 }
 
 // carryOut does a list of effects; what follows from a sync or an installed snapshot comes back as the next list.
@@ -142,6 +155,7 @@ func (n *Node) carryOut(effects []kraft.Effect) (more []kraft.Effect) {
 			n.mu.Lock()
 			n.leader = e
 			n.mu.Unlock()
+			n.dispatch.leaderChanged()
 			n.dispatch.notify()
 		case kraft.Note:
 			if e.Warn {
@@ -216,7 +230,9 @@ func (n *Node) count(f func(*Stats)) {
 func (n *Node) fail(err error) {
 	n.mu.Lock()
 	first := n.failure == nil
-	n.failLocked(err)
+	if first {
+		n.failure = err
+	}
 	n.mu.Unlock()
 	if !first {
 		return
@@ -225,12 +241,6 @@ func (n *Node) fail(err error) {
 	n.dispatch.notify()
 	if n.opts.Fatal != nil {
 		n.opts.Fatal(fmt.Errorf("metadata log %s: %w", n.store.dir, err))
-	}
-}
-
-func (n *Node) failLocked(err error) {
-	if n.failure == nil {
-		n.failure = err
 	}
 }
 

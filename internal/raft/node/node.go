@@ -164,6 +164,7 @@ func (n *Node) Stop(ctx context.Context) error {
 	n.mu.Unlock()
 	if !n.started {
 		if first {
+			close(n.stopped)
 			return n.close()
 		}
 		return nil

@@ -35,6 +35,8 @@ func (n *Node) call(ctx context.Context, message any) (reply, error) {
 			return reply{}, ErrStopped
 		}
 		return r, nil
+	case <-n.stopped:
+		return reply{}, ErrStopped
 	case <-ctx.Done():
 		n.push(func(time.Time) {
 			n.core.Forget(token)
