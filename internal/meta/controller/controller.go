@@ -22,14 +22,15 @@ const (
 
 // Controller decides. It is owned by one goroutine.
 type Controller struct {
-	nodeID    model.NodeID
-	clusterID string
-	static    *config.Node
-	rng       *rand.Rand
-	newID     func() model.UUID
-	beats     *Heartbeats
-	voters    func() []model.NodeID
-	kraft     KRaftVersion
+	nodeID         model.NodeID
+	ownIncarnation model.UUID
+	clusterID      string
+	static         *config.Node
+	rng            *rand.Rand
+	newID          func() model.UUID
+	beats          *Heartbeats
+	voters         func() []model.NodeID
+	kraft          KRaftVersion
 
 	// The node's configs with the dynamic ones of the image laid over; see effective.
 	effectiveNode    *config.Node
@@ -58,13 +59,16 @@ type Options struct {
 	NewID     func() model.UUID     // ids of topics (T-04)
 	Voters    func() []model.NodeID // the voters of the quorum; nil: this node alone
 	KRaft     KRaftVersion          // nil: kraft.version cannot change
+	// OwnIncarnation is the incarnation id of the broker in this very process, zero without one. Its forerunner is
+	// gone, whatever its session says: this process holds the locks of its directories.
+	OwnIncarnation model.UUID
 }
 
 // New returns a controller that has heard nobody yet.
 func New(o Options) *Controller {
 	c := &Controller{
 		nodeID: o.NodeID, clusterID: o.ClusterID, static: o.Config, rng: o.Rand, newID: o.NewID,
-		voters: o.Voters, kraft: o.KRaft,
+		voters: o.Voters, kraft: o.KRaft, ownIncarnation: o.OwnIncarnation,
 		beats: NewHeartbeats(o.Config.BrokerSessionTimeout.Milliseconds()),
 	}
 	if c.voters == nil {

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	"samsa/internal/base/kerr"
@@ -10,19 +9,6 @@ import (
 	"samsa/internal/meta/image"
 	"samsa/internal/wire/protocol"
 )
-
-// SupportedFeatures are the ranges of features this software knows and may run at (K-112), in name order.
-func SupportedFeatures() []image.FeatureRange {
-	return []image.FeatureRange{
-		{Name: image.FeatureELR, Min: 0, Max: 1},
-		{Name: image.FeatureGroup, Min: 0, Max: 1},
-		{Name: image.FeatureKRaftVersion, Min: 0, Max: 1},
-		{Name: image.FeatureMetadataVersion, Min: int16(image.MetadataVersionMin), Max: int16(image.MetadataVersionLatest)},
-		{Name: image.FeatureShare, Min: 0, Max: 2},
-		{Name: image.FeatureStreams, Min: 0, Max: 1},
-		{Name: image.FeatureTransaction, Min: 0, Max: 2},
-	}
-}
 
 // Types of a feature update.
 const (
@@ -161,8 +147,10 @@ func (c *Controller) notSupported(img *image.Image, name string, level int16) st
 		return who + " only supports versions " + r
 	}
 	local := image.FeatureRange{Name: name}
-	if i := slices.IndexFunc(SupportedFeatures(), func(f image.FeatureRange) bool { return f.Name == name }); i >= 0 {
-		local = SupportedFeatures()[i]
+	for _, f := range model.Features() {
+		if f.Name == name {
+			local.Min, local.Max = f.Min, f.Max
+		}
 	}
 	if why := check(fmt.Sprintf("Local controller %d", c.nodeID), local); why != "" {
 		return why

@@ -39,7 +39,8 @@ func (c *Controller) registerBroker(d *Draft, caller Caller, r *protocol.BrokerR
 	id := model.NodeID(r.BrokerId)
 	existing, known := img.Brokers().ByID(id)
 	same := known && existing.Incarnation == r.IncarnationId
-	if known && !same && c.beats.live(id, existing.Epoch, d.nowMs) {
+	own := r.IncarnationId == c.ownIncarnation && !c.ownIncarnation.IsZero()
+	if known && !same && !own && c.beats.live(id, existing.Epoch, d.nowMs) {
 		return 0, kerr.DuplicateBrokerRegistration.With("Another broker is registered with that broker id. If the broker was recently restarted this should self-resolve once the heartbeat manager expires the broker's session.")
 	}
 	if r.IsMigratingZkBroker {

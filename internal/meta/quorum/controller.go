@@ -36,6 +36,8 @@ type Options struct {
 	Log       Log
 	// Voters of the quorum; nil: this node alone.
 	Voters func() []model.NodeID
+	// OwnIncarnation is the incarnation id of the broker in this process; zero: there is none. See controller.Options.
+	OwnIncarnation model.UUID
 	// Registration is how this controller is reached; nil: it does not register (K-145).
 	Registration *protocol.ControllerRegistrationRequest
 	// Forward sends a registration to the active controller when that is another node; nil: nobody is asked.
@@ -117,7 +119,7 @@ func New(o Options) *Controller {
 	c.loopState = loopState{
 		decide: controller.New(controller.Options{
 			NodeID: o.NodeID, ClusterID: o.ClusterID, Config: o.Config, Rand: o.Rand, NewID: o.NewID, Voters: o.Voters,
-			KRaft: kraftVersion{o.Log},
+			KRaft: kraftVersion{o.Log}, OwnIncarnation: o.OwnIncarnation,
 		}),
 		standby: image.NewAssembler(empty), committed: empty, leader: model.NoNode,
 	}

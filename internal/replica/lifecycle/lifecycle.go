@@ -84,9 +84,11 @@ type Feature struct {
 type Options struct {
 	NodeID    model.NodeID
 	ClusterID string
-	Listeners []Listener
-	Features  []Feature
-	Rack      *string
+	// Incarnation is this process's incarnation id; zero draws one.
+	Incarnation model.UUID
+	Listeners   []Listener
+	Features    []Feature
+	Rack        *string
 	// PreviousEpoch is the broker epoch of the last clean stop, -1 otherwise (J-43).
 	PreviousEpoch int64
 
@@ -149,7 +151,10 @@ func Start(o Options) *Lifecycle {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	l := &Lifecycle{o: o, incarnation: model.RandomUUID(), ended: make(chan struct{}), wake: make(chan struct{}, 1), fatal: make(chan error, 1),
+	if o.Incarnation.IsZero() {
+		o.Incarnation = model.RandomUUID()
+	}
+	l := &Lifecycle{o: o, incarnation: o.Incarnation, ended: make(chan struct{}), wake: make(chan struct{}, 1), fatal: make(chan error, 1),
 		caughtUp: make(chan struct{}), unfenced: make(chan struct{}), released: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancelCause(context.Background())
 	l.m = newMachine(time.Now(), o.Interval, o.RegisterTimeout, o.DirFailureTimeout)
