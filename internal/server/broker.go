@@ -95,6 +95,7 @@ func (b *broker) dirFailed(e logdir.DirFailed) {
 		b.node.fail(fmt.Errorf("no log directory is left: %w", e.Err))
 	case b.lifecycle != nil:
 		b.lifecycle.DirFailed(e.ID)
+		b.dirs.DirFailed(e.ID)
 	}
 }
 
@@ -104,10 +105,8 @@ func (n *Node) startBroker(ctx context.Context) error {
 	b.heartbeats = peer.NewController(n.peerOptions("heartbeat"), n.locateController)
 	b.forwarding = peer.NewController(n.peerOptions("forwarding"), n.locateController)
 	b.directories = peer.NewController(n.peerOptions("directory-assignments"), n.locateController)
-	b.lifecycle = lifecycle.Start(b.lifecycleOptions())
-	go b.watchLifecycle()
 	b.dirs = dirassign.New(dirassign.Options{
-		NodeID: cfg.NodeID, Epoch: b.lifecycle.Epoch, Channel: b.directories, Log: n.log,
+		NodeID: cfg.NodeID, Epoch: b.publishedEpoch, Channel: b.directories, Log: n.log,
 		Wanted:            func(tp model.TopicIDPartition) bool { return b.replicas.Holds(tp) },
 		Stuck:             n.fail,
 		DirFailureTimeout: cfg.Log.DirFailureTimeout,
@@ -116,6 +115,8 @@ func (n *Node) startBroker(ctx context.Context) error {
 		NodeID: cfg.NodeID, Logs: b.logs, Timer: b.timer, Config: cfg, Reporter: b.dirs,
 		Now: n.now, Metrics: n.metrics, Log: n.log,
 	})
+	b.lifecycle = lifecycle.Start(b.lifecycleOptions())
+	go b.watchLifecycle()
 	b.groups = runtime.New(runtime.Options{
 		NodeID: cfg.NodeID, Replicas: b.replicas, Config: n.Config, Image: n.Image, Log: n.log, Now: n.now,
 	})
@@ -172,10 +173,11 @@ func isController(cfg *config.Node, listener string) bool {
 func (b *broker) lifecycleOptions() lifecycle.Options {
 	n, cfg := b.node, b.node.options.Config
 	o := lifecycle.Options{
-		NodeID: cfg.NodeID, ClusterID: n.ClusterID(), PreviousEpoch: b.logs.PreviousBrokerEpoch(),
+		NodeID: cfg.NodeID, ClusterID: n.ClusterID(), Incarnation: n.incarnation, PreviousEpoch: b.logs.PreviousBrokerEpoch(),
 		OnlineDirs:     b.logs.OnlineIDs,
 		CordonedDirs:   b.cordoned,
 		MetadataOffset: func() int64 { return n.Image().Provenance().Offset },
+		Unreported:     b.dirs.Pending,
 		Channel:        b.heartbeats,
 		Interval:       cfg.BrokerHeartbeatInterval, RegisterTimeout: cfg.InitialRegistration,
 		DirFailureTimeout: cfg.Log.DirFailureTimeout, Log: n.log,
@@ -190,6 +192,14 @@ func (b *broker) lifecycleOptions() lifecycle.Options {
 		o.Features = append(o.Features, lifecycle.Feature{Name: f.Name, Min: f.Min, Max: f.Max})
 	}
 	return o
+}
+
+// publishedEpoch is this broker's epoch in the metadata it has applied, -1 before any (J-94).
+func (b *broker) publishedEpoch() int64 {
+	if r, ok := b.node.Image().Brokers().ByID(b.node.nodeID()); ok && r.Incarnation == b.node.incarnation {
+		return r.Epoch
+	}
+	return -1
 }
 
 // cordoned are the ids of cordoned directories, once the metadata version can carry them.
@@ -223,6 +233,9 @@ func (b *broker) publish(delta *image.Delta, img *image.Image) error {
 		}
 	}
 	b.applyConfig(img)
+	if before := delta.From.Features().MetadataVersion(); before > 0 && !before.DirectoryAssignment() && img.Features().MetadataVersion().DirectoryAssignment() {
+		b.lifecycle.Reregister() // with directories, which the older level had no place for (J-51)
+	}
 	b.replicas.Publish(delta, img)
 	b.groups.Publish(delta, img)
 	if delta.From.Provenance().Offset < 0 {

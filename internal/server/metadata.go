@@ -68,8 +68,9 @@ func (m *metadata) startController() {
 	m.channel = peer.NewController(n.peerOptions("controller-registration"), n.locateController)
 	m.controller = quorum.New(quorum.Options{
 		NodeID: cfg.NodeID, ClusterID: n.ClusterID(), Config: cfg, Log: m.raft,
-		Voters:       func() []model.NodeID { return m.raft.Voters().IDs() },
-		Registration: m.registration(), Forward: m.forwardRegistration,
+		Voters:         func() []model.NodeID { return m.raft.Voters().IDs() },
+		OwnIncarnation: n.incarnation,
+		Registration:   m.registration(), Forward: m.forwardRegistration,
 		Logger: n.log, Now: n.now, Fatal: n.fail,
 	})
 	n.api.Quorum = m.controller
@@ -86,6 +87,15 @@ func (m *metadata) startController() {
 			m.listener.Start(name, ln)
 		}
 	}
+}
+
+// settle waits until the metadata known to be committed has been applied.
+func (m *metadata) settle(ctx context.Context) error {
+	hw, known := m.raft.HighWatermark()
+	if !known {
+		return nil
+	}
+	return m.loader.WaitApplied(ctx, hw-1)
 }
 
 // raftOptions say where the metadata log is. With both roles its directory is one of the log

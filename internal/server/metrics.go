@@ -17,7 +17,7 @@ func (n *Node) apiOptions() api.Options {
 	m := n.metadata
 	return api.Options{
 		ClusterID: n.ClusterID(), NodeID: n.nodeID(), Config: n.Config, Log: n.log, Now: n.now,
-		Image: n.Image, KRaftVersion: m.raft.KRaftVersion, Raft: m.raft,
+		Image: n.Image, Settle: m.settle, KRaftVersion: m.raft.KRaftVersion, Raft: m.raft,
 	}
 }
 

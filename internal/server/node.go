@@ -34,10 +34,11 @@ type Node struct {
 	now     func() time.Time
 	started time.Time
 
-	config   atomic.Pointer[config.Node] // with the dynamic settings of now
-	ensemble *logdir.Ensemble
-	metrics  *metric.Registry
-	sockets  *sockets
+	incarnation model.UUID                  // of the broker in this process; zero without one
+	config      atomic.Pointer[config.Node] // with the dynamic settings of now
+	ensemble    *logdir.Ensemble
+	metrics     *metric.Registry
+	sockets     *sockets
 
 	metadata *metadata
 	broker   *broker // nil without the broker role
@@ -71,6 +72,9 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 		n.now = time.Now
 	}
 	n.started = n.now()
+	if o.Config.Broker {
+		n.incarnation = model.RandomUUID()
+	}
 	n.config.Store(o.Config)
 	n.metrics = metric.New(n.now)
 	if err := n.start(ctx); err != nil {

@@ -1,7 +1,9 @@
 package api
 
 import (
+	"context"
 	"errors"
+	"sync/atomic"
 
 	"samsa/internal/base/kerr"
 	"samsa/internal/base/model"
@@ -30,6 +32,9 @@ type fetch struct {
 	*call
 	session *fetchsession.Context
 	resp    protocol.FetchResponse
+
+	finished atomic.Bool
+	unwatch  atomic.Pointer[func() bool] // stops the watch for the end of the connection
 }
 
 func serveFetch(c *call, req *protocol.FetchRequest) {
@@ -50,7 +55,7 @@ func serveFetch(c *call, req *protocol.FetchRequest) {
 		return
 	}
 	f.session = session
-	c.server.Replicas.Fetch(manager.FetchRequest{
+	cancel := c.server.Replicas.Fetch(manager.FetchRequest{
 		ReplicaID:    model.NodeID(replica),
 		ReplicaEpoch: replicaEpoch,
 		APIVersion:   c.Version,
@@ -63,6 +68,19 @@ func serveFetch(c *call, req *protocol.FetchRequest) {
 		ClientHost:   c.peerHost(),
 		Partitions:   f.toRead(session.Partitions()),
 	}, f.done)
+	f.watch(cancel)
+}
+
+// watch gives a parked fetch up when its connection ends, so that nobody waits for a client that has left.
+func (f *fetch) watch(cancel func() bool) {
+	if f.finished.Load() {
+		return
+	}
+	stop := context.AfterFunc(f.Conn.Context(), func() { cancel() })
+	f.unwatch.Store(&stop)
+	if f.finished.Load() {
+		stop()
+	}
 }
 
 // sessionRequest is the session part of a request. Versions before 7 have no sessions, which
@@ -128,6 +146,10 @@ func (f *fetch) toRead(partitions []fetchsession.Partition) []manager.FetchParti
 
 // done has what was found in each of the session's partitions.
 func (f *fetch) done(results []manager.FetchResult) {
+	f.finished.Store(true)
+	if stop := f.unwatch.Load(); stop != nil {
+		(*stop)()
+	}
 	found := make([]fetchsession.Result, len(results))
 	for i := range results {
 		r := &results[i]

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"time"
 
 	"samsa/internal/base/kerr"
 	"samsa/internal/wire/peer"
@@ -37,8 +38,28 @@ func forward(c *call) {
 			c.forwardFailed(whole, err)
 			return
 		}
+		c.settle(ctx)
 		c.ReplyRaw(answer)
 	})
+}
+
+// settleLimit bounds how long the answer to a creation waits for this broker to serve what was created.
+const settleLimit = time.Second
+
+// settle waits until this broker has taken over the metadata it knows to be committed, when the request
+// makes topics or partitions. Without it the client's next request, which asks for the new topic, is often
+// faster than the broker, is told that there is no such topic, and clients back off for up to five seconds.
+// With the active controller elsewhere the commit may not be known here yet: then it waits for nothing, as
+// Kafka does always.
+func (c *call) settle(ctx context.Context) {
+	if c.server.Settle == nil || c.Key != protocol.KeyCreateTopics && c.Key != protocol.KeyCreatePartitions {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, settleLimit)
+	defer cancel()
+	if err := c.server.Settle(ctx); err != nil {
+		c.logger().Debug("answered before this broker serves what was created", "err", err)
+	}
 }
 
 // forwardRest carries a changed request to the controller; complete makes the client's answer of the

@@ -28,6 +28,8 @@ type Options struct {
 
 	// Image is the newest metadata image this node has applied.
 	Image func() *image.Image
+	// Settle waits until Image holds all metadata this node knows to be committed, and its replicas follow it.
+	Settle func(context.Context) error
 	// KRaftVersion is the finalized level of kraft.version, which no image holds.
 	KRaftVersion func() int16
 

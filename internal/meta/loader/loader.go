@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -74,6 +75,7 @@ type Loader struct {
 	leader    node.LeaderAndEpoch
 	led       bool
 	all       []*subscription
+	waiters   []waiter
 
 	ready     chan struct{} // closed at the first publication
 	readyOnce sync.Once
@@ -82,6 +84,12 @@ type Loader struct {
 type subscription struct {
 	p     Publisher
 	first bool // has had no publication yet
+}
+
+// waiter is told when the publishers have been given everything up to an offset.
+type waiter struct {
+	offset int64
+	done   chan struct{}
 }
 
 // Stats are counters for metrics.
@@ -180,6 +188,37 @@ func (l *Loader) WaitReady(ctx context.Context) error {
 	}
 }
 
+// WaitApplied returns when all publishers have been given the metadata up to offset.
+func (l *Loader) WaitApplied(ctx context.Context, offset int64) error {
+	w := waiter{offset, make(chan struct{})}
+	if !l.push(func() { l.waiters = append(l.waiters, w) }) {
+		return node.ErrStopped
+	}
+	select {
+	case <-w.done:
+		return nil
+	case <-l.stop:
+		return node.ErrStopped
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// tell ends the waits for what has been published.
+func (l *Loader) tell() {
+	if len(l.waiters) == 0 || !l.caughtUp {
+		return
+	}
+	applied := l.assembler.Offset()
+	l.waiters = slices.DeleteFunc(l.waiters, func(w waiter) bool {
+		if w.offset > applied {
+			return false
+		}
+		close(w.done)
+		return true
+	})
+}
+
 // HandleCommit is called by the node.
 func (l *Loader) HandleCommit(batches []node.Batch) {
 	l.push(func() { l.commit(batches) })
@@ -249,6 +288,7 @@ func (l *Loader) run() {
 				event()
 			}
 			l.publish() // one step for all that was handed over meanwhile
+			l.tell()
 			select {
 			case <-l.stop:
 				return

@@ -407,3 +407,42 @@ func (r *refusingLog) CreateSnapshot(kraft.SnapshotID, int64) (*node.SnapshotWri
 	r.asked++
 	return nil, nil
 }
+
+// Whoever waits for an offset goes on when every publisher has been given it, not before.
+func TestWaitApplied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, nil)
+		slow := s.watcher("slow")
+		slow.block = make(chan struct{})
+		s.l.Add(slow)
+		done := make(chan error, 2)
+		go func() { done <- s.l.WaitApplied(t.Context(), 0) }()
+		s.commit(s.batch(topic("x")))
+		select {
+		case err := <-done:
+			t.Fatalf("the wait ended while a publisher was still at work: %v", err)
+		default:
+		}
+		close(slow.block)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if err := s.l.WaitApplied(t.Context(), 0); err != nil {
+			t.Fatalf("waiting for what has been applied: %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := s.l.WaitApplied(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("waiting for an offset that does not come: %v", err)
+		}
+		go func() { done <- s.l.WaitApplied(t.Context(), 1) }()
+		synctest.Wait()
+		s.l.Close()
+		if err := <-done; !errors.Is(err, node.ErrStopped) {
+			t.Fatalf("waiting for a loader that is closed: %v", err)
+		}
+		if err := s.l.WaitApplied(t.Context(), 1); !errors.Is(err, node.ErrStopped) {
+			t.Fatalf("waiting for a closed loader: %v", err)
+		}
+	})
+}
