@@ -183,7 +183,10 @@ func (m *Manager) scan(d *Directory, decide func(Found) Verdict) []found {
 		}
 	}
 	how := "logs are trusted, the last stop was clean"
-	if !d.clean {
+	switch {
+	case len(out) == 0:
+		how = "there are none"
+	case !d.clean:
 		how = "logs are recovered, there is no clean shutdown marker"
 	}
 	m.log.Info("loading logs", "dir", d.path, "directoryID", d.id, "logs", len(out), "how", how)
