@@ -35,12 +35,13 @@ type history struct {
 	once bool // idempotent: nothing may be there twice
 
 	mu    sync.Mutex
+	errs  map[string]int // why records were refused, and how often
 	next  [killPartitions]int
 	acked [killPartitions]map[int]int64 // number -> offset
 }
 
 func newHistory(name string, once bool) *history {
-	h := &history{name: name, once: once}
+	h := &history{name: name, once: once, errs: map[string]int{}}
 	for i := range h.acked {
 		h.acked[i] = map[int]int64{}
 	}
@@ -64,12 +65,13 @@ func (h *history) produce(ctx context.Context, client *kgo.Client) {
 		r := &kgo.Record{Topic: "killed", Partition: int32(p), Value: fmt.Appendf(nil, "%s %d %0*d", h.name, n, 1+n%200, n)}
 		client.Produce(context.Background(), r, func(r *kgo.Record, err error) {
 			<-slots
-			if err != nil {
-				return // not acknowledged: it may be there or not
-			}
 			h.mu.Lock()
+			defer h.mu.Unlock()
+			if err != nil { // not acknowledged: it may be there or not
+				h.errs[err.Error()]++
+				return
+			}
 			h.acked[p][n] = r.Offset
-			h.mu.Unlock()
 		})
 	}
 }
@@ -133,6 +135,11 @@ func TestKillUnderLoad(t *testing.T) {
 		client.Close()
 	}
 	t.Logf("%d records acknowledged over %d kills", total(), rounds(t))
+	for _, h := range []*history{all, one} {
+		if len(h.errs) > 0 {
+			t.Errorf("producer %s was refused: %v", h.name, h.errs)
+		}
+	}
 	verify(t, n, all, one)
 	n.Stop()
 	n.Start()
