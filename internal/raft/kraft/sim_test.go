@@ -199,3 +199,22 @@ func TestSimulationNoticesBrokenPromises(t *testing.T) {
 		}
 	}
 }
+
+// K-20: five voters that start at once have a leader within ten election timeouts, whatever the seed.
+func TestElectionsEnd(t *testing.T) {
+	for seed := uint64(1); seed <= 300; seed++ {
+		w := newWorld(seed)
+		w.addVoters(5, int16(seed%2))
+		r := rand.New(rand.NewPCG(seed, 3))
+		w.delay = func(_, _ model.NodeID) (time.Duration, bool) { return time.Duration(r.IntN(30)) * time.Millisecond, true }
+		for _, m := range w.members {
+			w.start(m)
+		}
+		for i := 0; i < 100 && w.leader() == nil; i++ {
+			w.run(100 * time.Millisecond)
+		}
+		if l := w.leader(); l == nil || w.judge.err != nil {
+			t.Fatalf("seed %d: no leader after ten election timeouts (%v)", seed, w.judge.err)
+		}
+	}
+}
