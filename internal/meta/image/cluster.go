@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"iter"
 	"slices"
-	"strings"
 
 	"samsa/internal/base/model"
 	"samsa/internal/base/pmap"
@@ -30,7 +29,7 @@ type Broker struct {
 	Epoch       int64 // the fencing token: first offset of the registration's batch (J-179)
 	Incarnation model.UUID
 	Endpoints   []Endpoint
-	Features    []FeatureRange // in name order
+	Features    []FeatureRange // in the order registered
 	Rack        *string
 	Fenced      bool
 	// InControlledShutdown: it still serves, but leads nothing new.
@@ -130,7 +129,7 @@ type Controller struct {
 	Incarnation      model.UUID
 	ZKMigrationReady bool
 	Endpoints        []Endpoint
-	Features         []FeatureRange // in name order
+	Features         []FeatureRange // in the order registered
 }
 
 // Endpoint finds a listener by name.
@@ -177,9 +176,10 @@ func findEndpoint(all []Endpoint, name string) (Endpoint, bool) {
 }
 
 func findFeature(all []FeatureRange, name string) (FeatureRange, bool) {
-	i, ok := slices.BinarySearchFunc(all, name, func(f FeatureRange, n string) int { return strings.Compare(f.Name, n) })
-	if !ok {
-		return FeatureRange{Name: name}, false
+	for _, f := range all {
+		if f.Name == name {
+			return f, true
+		}
 	}
-	return all[i], true
+	return FeatureRange{Name: name}, false
 }

@@ -24,13 +24,8 @@ func (b *Builder) registerBroker(r *protocol.RegisterBrokerRecord, offset int64)
 	for _, f := range r.Features {
 		broker.Features = append(broker.Features, FeatureRange{Name: f.Name, Min: f.MinSupportedVersion, Max: f.MaxSupportedVersion})
 	}
-	sortFeatures(broker.Features)
 	open(&b.brokers, b.base.brokers.m).set(broker.ID, broker)
 	return nil
-}
-
-func sortFeatures(f []FeatureRange) {
-	slices.SortFunc(f, func(a, b FeatureRange) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // broker finds the registration that a change speaks of: id and epoch must match (K-85).
@@ -105,7 +100,6 @@ func (b *Builder) registerController(r *protocol.RegisterControllerRecord) error
 	for _, f := range r.Features {
 		c.Features = append(c.Features, FeatureRange{Name: f.Name, Min: f.MinSupportedVersion, Max: f.MaxSupportedVersion})
 	}
-	sortFeatures(c.Features)
 	open(&b.controllers, b.base.controllers.m).set(c.ID, c)
 	return nil
 }
