@@ -206,7 +206,9 @@ func TestElectionsEnd(t *testing.T) {
 		w := newWorld(seed)
 		w.addVoters(5, int16(seed%2))
 		r := rand.New(rand.NewPCG(seed, 3))
-		w.delay = func(_, _ model.NodeID) (time.Duration, bool) { return time.Duration(r.IntN(30)) * time.Millisecond, true }
+		w.delay = func(_, _ model.NodeID) (time.Duration, bool) {
+			return time.Duration(r.IntN(30)) * time.Millisecond, true
+		}
 		for _, m := range w.members {
 			w.start(m)
 		}
