@@ -198,9 +198,11 @@ func (p *process) kill() {
 }
 
 // drop ends the process and removes its data.
-func (p *process) drop() {
+func (b *bench) drop(p *process) {
 	p.kill()
-	check(os.RemoveAll(p.dir))
+	if !b.keep {
+		check(os.RemoveAll(p.dir))
+	}
 }
 
 func dialAddr() (net.Conn, error) { return net.DialTimeout("tcp", brokerAddr, time.Second) }

@@ -29,7 +29,7 @@ var fetchWorkloads = []workload{{
 
 func measureFetch(b *bench, c contender) map[string]float64 {
 	p := b.fresh(c)
-	defer p.drop()
+	defer b.drop(p)
 	t := loadTopic(p, c)
 	const perPartition = 1500 // batches; 100 MB in each partition
 	batch, records := fill(t, c, perPartition)

@@ -66,7 +66,7 @@ func produceOne(p *process, t topic) {
 
 func measureStart(b *bench, c contender) map[string]float64 {
 	p := b.fresh(c)
-	defer p.drop()
+	defer b.drop(p)
 	answer := time.Since(p.started)
 	produceOne(p, createTopics(p, "first", 1, 1)[0])
 	ack := time.Since(p.started)
@@ -88,7 +88,7 @@ func idleCPU(p *process) float64 {
 
 func measureIdle(b *bench, c contender) map[string]float64 {
 	p := b.fresh(c)
-	defer p.drop()
+	defer b.drop(p)
 	produceOne(p, createTopics(p, "first", 1, 1)[0])
 	time.Sleep(b.warm)
 	cpu := idleCPU(p)
@@ -97,7 +97,7 @@ func measureIdle(b *bench, c contender) map[string]float64 {
 
 func measureConnections(b *bench, c contender) map[string]float64 {
 	p := b.fresh(c)
-	defer p.drop()
+	defer b.drop(p)
 	time.Sleep(b.warm)
 	before := memory(p.pid, "VmRSS")
 	const n = 2000
@@ -131,7 +131,7 @@ func measureDev(b *bench, c contender) map[string]float64 {
 	time.Sleep(b.warm)
 	cpu := idleCPU(p)
 	rss := memory(p.pid, "VmRSS")
-	p.drop()
+	b.drop(p)
 	return map[string]float64{"binary": float64(binary.Size()) / 1e6, "first ready": first.Seconds(), "ready": again.Seconds(), "memory": rss, "idle CPU": cpu}
 }
 

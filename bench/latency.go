@@ -24,7 +24,7 @@ const latencyRate = 1000
 
 func measureLatency(b *bench, c contender) map[string]float64 {
 	p := b.fresh(c)
-	defer p.drop()
+	defer b.drop(p)
 	t := createTopics(p, "load", 1, 1)[0]
 	w := newWire(t)
 	defer w.close()

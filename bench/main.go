@@ -37,6 +37,7 @@ func main() {
 	jars := flag.String("jars", os.Getenv("SAMSA_PEERS"), "Apache Kafka's jars")
 	samsa := flag.String("samsa", "bin/samsa", "the samsa binary")
 	out := flag.String("out", "", "append the table to this file as Markdown")
+	keep := flag.Bool("keep", false, "leave the directories of the nodes behind, to look at")
 	list := flag.Bool("list", false, "list the workloads")
 	flag.Parse()
 	if *list {
@@ -47,9 +48,11 @@ func main() {
 	}
 	work, err := os.MkdirTemp("", "samsa-bench-")
 	check(err)
-	atExit = func() { os.RemoveAll(work) }
+	if atExit = func() { os.RemoveAll(work) }; *keep {
+		atExit = func() { fmt.Fprintln(os.Stderr, "kept:", work) }
+	}
 	defer atExit()
-	b := &bench{work: work, jars: *jars, samsa: *samsa, length: inSeconds(*seconds), warm: inSeconds(*warm)}
+	b := &bench{work: work, jars: *jars, samsa: *samsa, length: inSeconds(*seconds), warm: inSeconds(*warm), keep: *keep}
 	var tables []string
 	for _, w := range selected(*names) {
 		t := b.run(w, strings.Split(*who, ","), *rounds)
@@ -74,6 +77,7 @@ type bench struct {
 	work, jars, samsa string
 	length, warm      time.Duration
 	serial            int
+	keep              bool
 }
 
 // atExit removes what was written; running nodes die with this process.

@@ -18,7 +18,7 @@ var partitionWorkloads = []workload{{
 func measurePartitions(b *bench, c contender) map[string]float64 {
 	got := map[string]float64{}
 	p := b.fresh(c)
-	defer func() { p.drop() }()
+	defer func() { b.drop(p) }()
 	timed := func(name string, f func()) {
 		begin := time.Now()
 		f()

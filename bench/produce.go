@@ -49,7 +49,7 @@ const loadPartitions = 6
 
 func (l produceLoad) measure(b *bench, c contender) map[string]float64 {
 	p := b.fresh(c)
-	defer p.drop()
+	defer b.drop(p)
 	t := loadTopic(p, c)
 	conns := l.connect(t)
 	defer closeAll(conns)
