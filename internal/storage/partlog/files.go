@@ -61,19 +61,28 @@ func (h *handle) hold() vfs.File {
 func (c *Files) open(h *handle, fs vfs.FS, path string, flag int) (vfs.File, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.f == nil {
-		f, err := fs.OpenFile(path, flag, 0o644)
-		if err != nil {
-			return nil, err
-		}
-		h.f = f
-		c.add(h)
+	if h.f != nil && h.f.Hold() {
+		h.used = true
+		return h.f, nil
 	}
-	h.used = true
-	if !h.f.Hold() {
+	if h.f != nil { // closed behind our back: its directory went offline, which opening it again tells
+		_ = h.f.Close()
+		h.f = nil
+		c.mu.Lock()
+		c.removeLocked(h)
+		c.mu.Unlock()
+	}
+	f, err := fs.OpenFile(path, flag, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if !f.Hold() {
+		_ = f.Close()
 		return nil, os.ErrClosed
 	}
-	return h.f, nil
+	h.f, h.used = f, true
+	c.add(h)
+	return f, nil
 }
 
 func (c *Files) add(h *handle) {

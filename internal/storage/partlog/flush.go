@@ -41,7 +41,7 @@ func (l *Log) flushLocked(offset, now int64, indexes bool) error {
 	l.dirDirty, l.parentDirty = false, false
 	l.write.Unlock()
 
-	err := l.syncAll(files, snapshots, dirDirty, parentDirty)
+	bad, err := l.syncAll(files, snapshots, dirDirty, parentDirty)
 	if err == nil {
 		err = l.saveEpochs()
 	}
@@ -54,7 +54,9 @@ func (l *Log) flushLocked(offset, now int64, indexes bool) error {
 		}
 		l.unsyncedSnapshots = append(l.unsyncedSnapshots, snapshots...)
 		l.dirDirty, l.parentDirty = l.dirDirty || dirDirty, l.parentDirty || parentDirty
-		l.failed = err
+		if bad {
+			l.failed = err
+		}
 		return err
 	}
 	if dirDirty {
@@ -109,35 +111,36 @@ func (l *Log) snapshotsToSync(target int64) (list []int64) {
 	return list
 }
 
-// syncAll syncs files, then the directory's names; under sync alone, so that appends and reads go on.
-func (l *Log) syncAll(files []toSync, snapshots []int64, dir, parent bool) error {
+// syncAll syncs files, then the directory's names; under sync alone, so that appends and reads go on. bad says that
+// a sync failed, after which nobody knows what is on disk, and not just the opening of a file.
+func (l *Log) syncAll(files []toSync, snapshots []int64, dir, parent bool) (bad bool, err error) {
 	for _, t := range files {
 		f, err := l.open(t.s, t.h, t.suffix)
 		if err != nil {
-			return err
+			return false, err
 		}
 		err = f.Sync()
 		f.Release()
 		if err != nil {
-			return err
+			return true, err
 		}
 	}
 	for _, offset := range snapshots {
 		for _, suffix := range [...]string{snapshotSuffix, windowSuffix} {
 			if err := l.syncFile(fileName(offset, suffix)); err != nil {
-				return err
+				return true, err
 			}
 		}
 	}
 	if dir {
 		if err := l.fs.SyncDir(l.Dir()); err != nil {
-			return err
+			return true, err
 		}
 	}
 	if parent {
-		return l.fs.SyncDir(l.parentDir())
+		err = l.fs.SyncDir(l.parentDir())
 	}
-	return nil
+	return err != nil, err
 }
 
 // FlushDue says whether flush.ms has passed with something unflushed (D-79).

@@ -65,8 +65,8 @@ func (l *Log) roll(base, now int64) error {
 	l.mu.Lock()
 	l.segments = append(slices.Clone(l.segments), next)
 	l.forgetRecent()
-	l.mu.Unlock()
 	s.offsets.tail, s.times.tail = nil, nil
+	l.mu.Unlock()
 	l.log().Debug("rolled", "offset", base)
 	return nil
 }
