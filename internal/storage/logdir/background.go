@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"samsa/internal/base/kerr"
 	"samsa/internal/base/vfs"
@@ -67,6 +68,36 @@ func (m *Manager) watch(d *Directory) {
 	d.fs.Stat(filepath.Join(d.path, MetaPropertiesFile)) // the seam judges what it meets
 	if s, err := d.fs.Space(d.path); err == nil {
 		d.free.Store(s.Free)
+	}
+}
+
+// hungAfter is when a file call counts as hanging.
+const hungAfter = 10 * time.Second
+
+// oldestCall is the age of the oldest file call still running in a directory.
+func (d *Directory) oldestCall(now time.Time) (op vfs.Op, age time.Duration) {
+	if d.calls == nil {
+		return op, 0
+	}
+	op, since, ok := d.calls.Oldest()
+	if !ok {
+		return op, 0
+	}
+	return op, now.Sub(since)
+}
+
+// noteHung logs calls that hang, once each; nothing else is done about them (J-130). It runs on the
+// scheduler's goroutine, which a disk cannot hold up.
+func (m *Manager) noteHung(now time.Time) {
+	for _, d := range m.dirs {
+		op, age := d.oldestCall(now)
+		if age < hungAfter {
+			continue
+		}
+		if began := now.Add(-age); !began.Equal(d.hung) {
+			d.hung = began
+			m.log.Error("a file call hangs; the log directory is neither failed nor usable", "dir", d.path, "call", op, "age", age)
+		}
 	}
 }
 

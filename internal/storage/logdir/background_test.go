@@ -321,6 +321,10 @@ func TestHangingDisk(t *testing.T) {
 		mustContain(t, "high watermarks of the healthy directory", get(t, mem, "/d1/"+HighWatermarkFile), "foo 0 3")
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
+		mustContain(t, "log", s.out.String(), "a file call hangs", "dir=/d2")
+		if n := strings.Count(s.out.String(), "a file call hangs"); n != 1 {
+			t.Errorf("one hanging call is logged %d times", n)
+		}
 		begin := time.Now()
 		if err := m.Close(ctx, 1); err == nil {
 			t.Error("a stop that left a directory open is no success")

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"samsa/internal/base/model"
 	"samsa/internal/base/vfs"
@@ -59,8 +60,10 @@ type Directory struct {
 	path    string // absolute
 	written string // as configured
 	id      model.DirectoryID
-	fs      *vfs.DirFS // nil where the directory was offline before it had a seam
-	started error      // why it was offline at start
+	fs      *vfs.DirFS    // nil where the directory was offline before it had a seam
+	started error         // why it was offline at start
+	calls   *vfs.Observer // below fs
+	hung    time.Time     // when the hanging call began that was logged last; owned by the scheduler
 
 	lockMu   sync.Mutex
 	lock     io.Closer   // guarded by lockMu
@@ -180,7 +183,10 @@ func (m *Manager) openDirs() error {
 			}
 			real[key] = written
 		}
-		d.fs = vfs.Dir(m.opts.FS, path, func(*vfs.DirError) { m.failures <- d })
+		d.calls = vfs.Observe(m.opts.FS, m.opts.Now, hungAfter, func(op vfs.Op, took time.Duration) {
+			m.log.Warn("a disk was slow", "dir", path, "call", op, "took", took)
+		})
+		d.fs = vfs.Dir(d.calls, path, func(*vfs.DirError) { m.failures <- d })
 		if err := m.lockDir(d); err != nil {
 			return err
 		}

@@ -48,6 +48,10 @@ func (m *Manager) register(r *metric.Registry) {
 	perDir("samsa:type=LogDirectory,name=FreeBytes", "logDirectory", func(d *Directory) (float64, bool) {
 		return float64(d.free.Load()), d.Online()
 	})
+	perDir("samsa:type=LogDirectory,name=OldestCallSeconds", "logDirectory", func(d *Directory) (float64, bool) {
+		_, age := d.oldestCall(m.opts.Now())
+		return age.Seconds(), d.Online()
+	})
 	perLog := func(name string, f func(*Replica) (float64, bool)) {
 		r.Gauges("kafka.log:type=Log,name="+name, []string{"topic", "partition"}, func(emit metric.Emit) {
 			for _, l := range m.Replicas() {

@@ -186,6 +186,7 @@ func (s *scheduler) loop() {
 				next = t.next
 			}
 		}
+		m.noteHung(now)
 		if due, ok := s.dispatchRemovals(now); ok && due.Before(next) {
 			next = due
 		}
