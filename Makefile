@@ -7,7 +7,7 @@ PKG ?= ./...
 RUN ?= .
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check unit race crash fuzz scenes interop system bench generate peers conformance clean
+.PHONY: help run build test check unit race crash sim fuzz scenes interop system bench generate peers conformance clean
 
 help: ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,7 +20,7 @@ build: ## build bin/samsa, one static binary
 
 test: peers check ## everything a change must pass (installs the peers on first use)
 	@mkdir -p build
-	go test -json -timeout 40m ./... > >(tee build/test.json | go run ./tools/testlog) 2>&1; wait
+	go test -json -timeout 30m ./... 2>&1 | tee build/test.json | go run ./tools/testlog
 	@$(MAKE) --no-print-directory conformance
 
 check: ## formatting, vet, and the rules of the house
@@ -34,8 +34,13 @@ unit: ## one package or pattern: make unit PKG=./internal/storage/... RUN=TestRo
 race: ## the race detector over the packages that own goroutines
 	CGO_ENABLED=1 go test -race -count=1 -run '$(RUN)' ./internal/...
 
-crash: ## crash-clone rounds: make crash ROUNDS=10000
-	SAMSA_CRASH_ROUNDS=$(or $(ROUNDS),10000) go test -count=1 -timeout 60m -run 'Crash' ./internal/...
+crash: ## crash-clone rounds, and processes killed: make crash ROUNDS=10000 KILLS=200
+	CRASH_ROUNDS=$(or $(ROUNDS),10000) go test -count=1 -timeout 60m -run Crash ./internal/storage/partlog
+	go test -count=1 -timeout 60m -run Crash ./internal/raft/node -crash.rounds $(or $(ROUNDS),10000)
+	SAMSA_KILL_ROUNDS=$(or $(KILLS),200) go test -count=1 -timeout 60m -v -run TestKill ./test/system
+
+sim: ## seeded simulation of raft quorums: make sim SEEDS=10000, or SEED=17 for one
+	go test -count=1 -timeout 60m -v -run Simulation ./internal/raft/kraft -sim.seeds $(or $(SEEDS),2000) $(if $(SEED),-sim.seed $(SEED),)
 
 fuzz: ## every fuzz target in turn: make fuzz TIME=30s
 	@for p in $$(go list ./internal/...); do \
