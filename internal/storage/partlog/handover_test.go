@@ -179,6 +179,9 @@ func TestHandover(t *testing.T) {
 	if _, err := admin.CreateTopic(ctx, 1, 1, map[string]*string{"segment.bytes": &size}, "h"); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := admin.CreateTopic(ctx, 1, 1, nil, "empty"); err != nil {
+		t.Fatal(err)
+	}
 	admin.Close()
 	var want []string
 	produce := func(n, bytes int, opts ...kgo.Opt) {
@@ -263,6 +266,21 @@ func TestHandover(t *testing.T) {
 	}
 	dumpEverything(t, k.jars, root)
 
+	// An empty partition as samsa leaves it: without a time index.
+	for _, suffix := range []string{"index", "timeindex"} {
+		if err := os.Remove(k.root + "/data/empty-0/00000000000000000000." + suffix); err != nil {
+			t.Fatal(err)
+		}
+	}
+	empty := opts
+	empty.Dir = k.root + "/data/empty-0"
+	if l, _, err = partlog.Open(empty); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(opts.Now); err != nil {
+		t.Fatal(err)
+	}
+
 	// Kafka finds everything and repairs nothing.
 	k.start()
 	sameValues(t, "in Kafka after samsa's clean stop", k.consume(ctx, end), want)
@@ -270,7 +288,7 @@ func TestHandover(t *testing.T) {
 		if strings.Contains(line, "__cluster_metadata") {
 			continue // Kafka recovers the metadata log at every start
 		}
-		about := strings.Contains(line, "h-0") || regexp.MustCompile(`LogLoader|LogSegment|ProducerStateManager|TimeIndex|OffsetIndex`).MatchString(line)
+		about := strings.Contains(line, "h-0") || strings.Contains(line, "empty-0") || regexp.MustCompile(`LogLoader|LogSegment|ProducerStateManager|TimeIndex|OffsetIndex`).MatchString(line)
 		if about && (!strings.HasPrefix(line, "INFO") || regexp.MustCompile(`(?i)recovering|rebuil[dt]ing (files|index)|corrupt|truncat|unflushed|orphan|deleting`).MatchString(line)) {
 			t.Errorf("Kafka logs: %s", line)
 		}
