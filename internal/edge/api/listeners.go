@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"slices"
 
 	"samsa/internal/wire/protocol"
@@ -61,20 +62,44 @@ type message[T any] interface {
 	protocol.Message
 }
 
+// Decoded, a request may take sixteen times its bytes (wire/protocol). So all but Produce, which is
+// not decoded, and what is read in place, have a lower bound than socket.request.max.bytes, and
+// large ones are decoded one at a time.
+const (
+	maxDecodedBody = 32 << 20 // a quarter of a million partitions in any request that names them
+	largeBody      = 1 << 20
+)
+
+var errTooLarge = fmt.Errorf("the body exceeds the %d bytes that a request other than Produce may have", maxDecodedBody)
+
 // decoding makes a serve function of one that takes the decoded request. A body that cannot be
 // decoded closes the connection, as Kafka does.
 func decoding[T any, P message[T]](f func(*call, P)) func(*call) {
 	return func(c *call) {
+		if len(c.Body) > largeBody && c.Key != protocol.KeyProduce {
+			if len(c.Body) > maxDecodedBody {
+				c.Close(errTooLarge)
+				return
+			}
+			c.server.large.Lock()
+			defer c.server.large.Unlock()
+		}
 		req := P(new(T))
 		rest, err := req.Read(c.Body, c.Version)
 		if err != nil {
 			c.Close(err)
 			return
 		}
-		if len(rest) > 0 {
-			c.server.trailingBytes.Add(1)
-			c.server.Log.Debug("bytes behind a request's body are ignored", "api", protocol.ApiName(c.Key), "version", c.Version, "bytes", len(rest))
-		}
+		c.trailing(rest)
 		f(c, req)
 	}
+}
+
+// trailing notes bytes behind a request's body, which Kafka ignores.
+func (c *call) trailing(rest []byte) {
+	if len(rest) == 0 {
+		return
+	}
+	c.server.trailingBytes.Add(1)
+	c.server.Log.Debug("bytes behind a request's body are ignored", "api", protocol.ApiName(c.Key), "version", c.Version, "bytes", len(rest))
 }

@@ -104,6 +104,7 @@ type state struct {
 	ctx        context.Context
 	stop       context.CancelCauseFunc
 	background sync.WaitGroup
+	large      sync.Mutex // held while a large body is decoded and served
 }
 
 // peerHost is the address of a request's sender without the port.
