@@ -1,7 +1,8 @@
 // Package storagetool formats log directories and looks at them: `samsa storage format`, `info` and
 // their kin, with the flags, texts and exit codes of Kafka's kafka-storage.sh (J-25..J-34, K-101..K-109).
 //
-// Kind: quiet. Files are reached through a vfs.FS, the clock and random ids are handed in; no goroutine.
+// Kind: driver. It stands on storage/logdir and raft/node, whose files it writes, and the clock and random ids it is
+// not handed are the system's. Files are reached through a vfs.FS; no goroutine.
 //
 // # What format writes
 //
