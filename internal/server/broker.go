@@ -39,12 +39,14 @@ type broker struct {
 	heartbeats, forwarding, directories *peer.Controller // channels of their own (K-185)
 
 	published chan struct{} // closed when the first image has been applied
+	unfenced  chan int64    // one slot: the offset of the first image in which this broker is unfenced
+	shown     bool          // unfenced was told; owned by the loader's goroutine
 }
 
 // openDirs locks the log directories. No log is opened before the first metadata image.
 func (n *Node) openDirs() error {
 	cfg := n.options.Config
-	b := &broker{node: n, published: make(chan struct{})}
+	b := &broker{node: n, published: make(chan struct{}), unfenced: make(chan int64, 1)}
 	var err error
 	b.logs, err = logdir.Open(logdir.Options{
 		FS: n.fs, Dirs: cfg.LogDirs, MetadataDir: cfg.MetadataLogDir, NodeID: cfg.NodeID, Ensemble: n.ensemble,
@@ -142,7 +144,24 @@ func (n *Node) startBroker(ctx context.Context) error {
 	if err := b.either(ctx, b.lifecycle.WaitUnfenced); err != nil {
 		return fmt.Errorf("waiting to be unfenced: %w", err)
 	}
+	if err := b.either(ctx, b.waitServing); err != nil {
+		return fmt.Errorf("applying the metadata in which this broker is unfenced: %w", err)
+	}
 	return nil
+}
+
+// waitServing waits for what the controller decided with the unfencing: its answer can be here before the
+// records are, and until they are applied the partitions this broker leads have no leader in its image.
+func (b *broker) waitServing(ctx context.Context) error {
+	select {
+	case offset := <-b.unfenced:
+		if err := b.node.metadata.loader.WaitApplied(ctx, offset); err != nil {
+			return err
+		}
+		return b.node.metadata.settle(ctx)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // either waits for one step of the start, or for the failure of the node.
@@ -240,6 +259,10 @@ func (b *broker) publish(delta *image.Delta, img *image.Image) error {
 	b.groups.Publish(delta, img)
 	if delta.From.Provenance().Offset < 0 {
 		close(b.published)
+	}
+	if r, ok := img.Brokers().ByID(n.nodeID()); !b.shown && ok && r.Incarnation == n.incarnation && !r.Fenced {
+		b.shown = true
+		b.unfenced <- img.Offset()
 	}
 	return nil
 }
