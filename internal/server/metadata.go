@@ -46,6 +46,11 @@ func (n *Node) startMetadata() error {
 	}
 	n.api = api.New(n.apiOptions())
 	m.loader = loader.New(loader.Options{HighWatermark: m.raft.HighWatermark, Fatal: m.loaderFatal(), Logger: n.log, Now: n.now})
+	m.snapshots = loader.NewSnapshots(loader.SnapshotOptions{ // every node writes its own, brokers too (K-68)
+		Log: m.raft, MaxBytes: cfg.Quorum.SnapshotMaxBytes, MaxInterval: cfg.Quorum.SnapshotMaxInterval,
+		Faulty: func() bool { return m.loader.Stats().LoadErrors.Load() > 0 }, Logger: n.log, Now: n.now,
+	})
+	m.loader.Add(m.snapshots)
 	m.raft.Start()
 	if cfg.Controller {
 		m.startController()
@@ -76,11 +81,6 @@ func (m *metadata) startController() {
 	n.api.Quorum = m.controller
 	m.controller.Start()
 	m.raft.Register(m.controller)
-	m.snapshots = loader.NewSnapshots(loader.SnapshotOptions{
-		Log: m.raft, MaxBytes: cfg.Quorum.SnapshotMaxBytes, MaxInterval: cfg.Quorum.SnapshotMaxInterval,
-		Faulty: func() bool { return m.loader.Stats().LoadErrors.Load() > 0 }, Logger: n.log, Now: n.now,
-	})
-	m.loader.Add(m.snapshots)
 	m.listener = network.New(n.networkOptions(n.api.Controller()))
 	for _, name := range cfg.ControllerListenerNames {
 		if ln := n.sockets.take(name); ln != nil {
