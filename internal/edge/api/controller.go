@@ -23,14 +23,20 @@ const controllerTimeout = 30 * time.Second
 
 // onController makes a serve function of a controller operation. An error answers the request as a whole.
 func onController[T any, P request[T], R protocol.Response](timeout func(P) int32, f func(context.Context, *quorum.Controller, quorum.Caller, P) (R, error)) func(*call) {
-	return decoding(func(c *call, req P) {
-		limit := controllerTimeout
-		if timeout != nil {
-			limit = ms(timeout(req))
+	return within(func(_ *Server, req P) time.Duration {
+		if timeout == nil {
+			return controllerTimeout
 		}
+		return ms(timeout(req))
+	}, f)
+}
+
+// within is onController with a limit that depends on the server.
+func within[T any, P request[T], R protocol.Response](limit func(*Server, P) time.Duration, f func(context.Context, *quorum.Controller, quorum.Caller, P) (R, error)) func(*call) {
+	return decoding(func(c *call, req P) {
 		caller := quorum.Caller{Principal: c.principal.String(), Version: c.Version, Forwarded: c.envelope != nil}
 		c.server.async(func(ctx context.Context) {
-			ctx, cancel := context.WithTimeout(ctx, limit)
+			ctx, cancel := context.WithTimeout(ctx, limit(c.server, req))
 			defer cancel()
 			resp, err := f(ctx, c.server.Quorum, caller, req)
 			if err != nil {
@@ -40,6 +46,11 @@ func onController[T any, P request[T], R protocol.Response](timeout func(P) int3
 			c.Reply(resp)
 		})
 	})
+}
+
+// heartbeatLimit: a heartbeat that waits longer is as good as the next one (K-130).
+func heartbeatLimit(s *Server, _ *protocol.BrokerHeartbeatRequest) time.Duration {
+	return s.Config().BrokerHeartbeatInterval / 2
 }
 
 // plain adapts a controller operation that does not look at who asks.
@@ -101,7 +112,7 @@ func controllerEntries() []entry {
 			return s.Raft.FetchSnapshot(ctx, l, v, r)
 		})},
 		{protocol.KeyBrokerRegistration, 0, 4, controllerRole, onController(nil, known((*quorum.Controller).RegisterBroker))},
-		{protocol.KeyBrokerHeartbeat, 0, 2, controllerRole, onController(nil, plain((*quorum.Controller).BrokerHeartbeat))},
+		{protocol.KeyBrokerHeartbeat, 0, 2, controllerRole, within(heartbeatLimit, plain((*quorum.Controller).BrokerHeartbeat))},
 		{protocol.KeyUnregisterBroker, 0, 0, controllerRole, onController(nil, plain((*quorum.Controller).UnregisterBroker))},
 		{protocol.KeyAllocateProducerIds, 0, 0, controllerRole, onController(nil, plain((*quorum.Controller).AllocateProducerIds))},
 		{protocol.KeyControllerRegistration, 0, 0, controllerRole, onController(nil, plain((*quorum.Controller).RegisterController))},
