@@ -43,22 +43,27 @@ func forward(c *call) {
 	})
 }
 
-// settleLimit bounds how long the answer to a creation waits for this broker to serve what was created.
+// settleLimit bounds how long the answer to a change waits for this broker to show it.
 const settleLimit = time.Second
 
 // settle waits until this broker has taken over the metadata it knows to be committed, when the request
-// makes topics or partitions. Without it the client's next request, which asks for the new topic, is often
-// faster than the broker, is told that there is no such topic, and clients back off for up to five seconds.
-// With the active controller elsewhere the commit may not be known here yet: then it waits for nothing, as
-// Kafka does always.
+// makes topics or partitions or changes settings. Without it the client's next request is often faster than
+// the broker: it is told that there is no such topic, and clients back off for up to five seconds; or it is
+// shown the settings of before. With the active controller elsewhere the commit may not be known here yet:
+// then it waits for nothing, as Kafka does always.
 func (c *call) settle(ctx context.Context) {
-	if c.server.Settle == nil || c.Key != protocol.KeyCreateTopics && c.Key != protocol.KeyCreatePartitions {
+	if c.server.Settle == nil {
+		return
+	}
+	switch c.Key {
+	case protocol.KeyCreateTopics, protocol.KeyCreatePartitions, protocol.KeyAlterConfigs, protocol.KeyIncrementalAlterConfigs:
+	default:
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
 	if err := c.server.Settle(ctx); err != nil {
-		c.logger().Debug("answered before this broker serves what was created", "err", err)
+		c.logger().Debug("answered before this broker shows what was changed", "err", err)
 	}
 }
 
@@ -89,6 +94,7 @@ func (c *call) forwardRest(req protocol.Request, complete func(protocol.Message)
 			c.Close(fmt.Errorf("the controller's answer: %w", err))
 			return
 		}
+		c.settle(ctx)
 		c.Reply(complete(resp))
 	})
 }
