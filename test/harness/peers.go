@@ -51,9 +51,19 @@ func java(t testing.TB, level string, class string, args ...string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append([]string{"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-		"-Dlog4j2.configurationFile=" + filepath.Join(root, "tools/peers/log4j2.xml"), "-Dpeer.level=" + level,
-		"-cp", filepath.Join(Jars(t), "*"), class}, args...)
+	var flags []string
+	if archive := Jars(t) + ".jsa"; exists(archive) { // half the time to start
+		flags = []string{"-XX:SharedArchiveFile=" + archive, "-Xlog:disable"}
+	}
+	flags = append(flags, "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		"-Dlog4j2.configurationFile="+filepath.Join(root, "tools/peers/log4j2.xml"), "-Dpeer.level="+level,
+		"-cp", filepath.Join(Jars(t), "*"), class)
+	return append(flags, args...)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // Tools are Kafka's command line tools by the names of their scripts without kafka- and .sh.

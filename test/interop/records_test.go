@@ -33,7 +33,7 @@ type rec struct {
 // recipe is record i.
 func recipe(i int) rec {
 	r := rec{partition: int32(i % partitions), offset: int64(i / partitions)}
-	if i%11 != 10 {
+	if i%11 != 10 || i%13 == 12 { // kafka-python wants a key or a value
 		r.key = []byte("key-" + strconv.Itoa(i%17))
 	}
 	if i%13 != 12 {
