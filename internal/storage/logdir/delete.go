@@ -62,7 +62,7 @@ func (m *Manager) setAsideIn(d *Directory, role Role, why string, replicas []*Re
 		from := r.Log.Dir()
 		// Closed first: whoever is in the middle of a flush or a roll meets a closed log, not a
 		// directory that has gone, and readers keep the files they hold (T-94, T-96).
-		r.Log.Abandon()
+		r.Log.SetAside()
 		to, err := m.renameAside(d, from, r.Name(), role)
 		if isNotExist(err) {
 			continue // gone already

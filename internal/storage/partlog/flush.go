@@ -197,6 +197,13 @@ func (l *Log) prepareClose() error {
 	if err := l.finish(l.active()); err != nil {
 		return err
 	}
+	for _, s := range l.segments {
+		if !s.offsets.made {
+			if err := l.makeIndexes(s); err != nil {
+				return err
+			}
+		}
+	}
 	if l.end > l.segments[0].base || len(l.snapshots) > 0 {
 		return l.takeSnapshot(l.end)
 	}
@@ -217,6 +224,22 @@ func (l *Log) abandon() {
 	for _, s := range l.segments {
 		l.closeFiles(s)
 	}
+}
+
+// SetAside is Abandon for a log whose files live on for a while (-delete, -stray): the indexes are completed, so that
+// whoever loads them after a clean stop, as Kafka does, finds nothing missing. Nothing is synced; what cannot be
+// written is left out.
+func (l *Log) SetAside() {
+	l.sync.Lock()
+	defer l.sync.Unlock()
+	l.write.Lock()
+	if l.usable() == nil {
+		if err := l.finish(l.active()); err != nil {
+			l.log().Warn("the indexes of a log that is set aside are not complete", "err", err)
+		}
+	}
+	l.write.Unlock()
+	l.abandon()
 }
 
 // RenameDir renames the partition's directory (-delete, -stray, future to current) and goes on in the new one.
