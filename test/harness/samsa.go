@@ -127,10 +127,16 @@ func (n *Node) Format() {
 	}
 }
 
+// Launch runs `samsa server` on the node and does not wait.
+func (n *Node) Launch(flags ...string) {
+	n.t.Helper()
+	n.run(exec.Command(Binary(n.t), append([]string{"server", "-c", n.Properties}, flags...)...))
+}
+
 // Start runs `samsa server` on the node and waits until it is ready.
 func (n *Node) Start(flags ...string) {
 	n.t.Helper()
-	n.run(exec.Command(Binary(n.t), append([]string{"server", "-c", n.Properties}, flags...)...))
+	n.Launch(flags...)
 	n.Eventually("samsa is ready", 60*time.Second, func() error {
 		resp, err := http.Get("http://" + n.HTTP + "/readyz")
 		if err != nil {
