@@ -55,6 +55,7 @@ func (n *Node) startMetadata() error {
 	if cfg.Controller {
 		m.startController()
 	}
+	m.raftMetrics()
 	m.loader.Start()
 	m.raft.Register(m.loader)
 	return nil
@@ -82,6 +83,8 @@ func (m *metadata) startController() {
 	m.controller.Start()
 	m.raft.Register(m.controller)
 	m.listener = network.New(n.networkOptions(n.api.Controller()))
+	n.networkMetrics("controller", m.listener)
+	m.controllerMetrics()
 	for _, name := range cfg.ControllerListenerNames {
 		if ln := n.sockets.take(name); ln != nil {
 			m.listener.Start(name, ln)
@@ -228,11 +231,20 @@ func (n *Node) networkOptions(h network.Handler) network.Options {
 		queued = n.options.Config.Samsa.RequestMemoryBytes
 	}
 	return network.Options{
-		Handler: h, Log: n.log, Now: n.now, Overlaps: api.Overlaps,
+		Handler: h, Log: n.log, Now: n.now, Overlaps: api.Overlaps, Answered: n.api.Answered,
 		MaxRequestBytes: int(c.RequestMaxBytes), QueuedBytes: queued, IdleTimeout: c.MaxIdle,
 		MaxConnections: int(c.MaxConnections), MaxConnectionsPerIP: int(c.MaxConnectionsPerIP), PerIPOverrides: over,
-		ReceiveBuffer: int(c.ReceiveBufferBytes), SendBuffer: int(c.SendBufferBytes),
+		ReceiveBuffer: n.socketBuffer("socket.receive.buffer.bytes"), SendBuffer: n.socketBuffer("socket.send.buffer.bytes"),
 	}
+}
+
+// socketBuffer is the size of a socket's buffer if somebody asked for one. Kafka's default of 100 KiB would
+// end the kernel's own sizing (docs/decisions/0020-socket-buffers.md).
+func (n *Node) socketBuffer(key string) int {
+	if cfg := n.options.Config; cfg.IsSet(key) {
+		return int(cfg.Int(key))
+	}
+	return -1
 }
 
 func (m *metadata) stop(ctx context.Context) error {
