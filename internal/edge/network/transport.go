@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -95,9 +96,21 @@ func (s *socket) writeSome(fd int, parts []Part) ([]Part, error) {
 	if parts[0].File != nil {
 		return s.sendFile(fd, parts)
 	}
+	if len(parts) == 1 { // nearly every answer; a plain write costs least
+		n, err := unix.Write(fd, parts[0].Bytes)
+		return sent(parts, n, err)
+	}
 	const maxVectors = 64
 	s.iov = s.iov[:0]
-	for i := 0; i < len(parts) && parts[i].File == nil && len(s.iov) < maxVectors; i++ {
+	for i := 0; i < len(parts) && len(s.iov) < maxVectors; i++ {
+		if p := &parts[i]; p.File != nil {
+			if p.Length > copyRange {
+				break
+			}
+			if err := p.copyIn(p.Length); err != nil { // a little of a file goes along with what is around it
+				return parts, err
+			}
+		}
 		s.iov = append(s.iov, parts[i].Bytes)
 	}
 	flags := unix.MSG_NOSIGNAL | unix.MSG_DONTWAIT
@@ -106,6 +119,11 @@ func (s *socket) writeSome(fd int, parts []Part) ([]Part, error) {
 	}
 	n, err := unix.SendmsgBuffers(fd, s.iov, nil, nil, flags)
 	clear(s.iov)
+	return sent(parts, n, err)
+}
+
+// sent is what is left of parts after a system call that took n bytes.
+func sent(parts []Part, n int, err error) ([]Part, error) {
 	switch {
 	case err == unix.EINTR:
 		return parts, nil
@@ -149,7 +167,14 @@ func (s *socket) sendFile(fd int, parts []Part) ([]Part, error) {
 // copyIn turns the next n bytes of a file part into memory. When the whole range has been
 // read the file is released; else Offset and Length tell what is left.
 func (p *Part) copyIn(n int64) error {
-	buf := make([]byte, n)
+	var buf []byte
+	if n <= copyRange {
+		p.pooled = outBuffers.Get().(*outBuffer)
+		p.pooled.b = slices.Grow(p.pooled.b[:0], int(n))
+		buf = p.pooled.b[:n]
+	} else {
+		buf = make([]byte, n)
+	}
 	if _, err := p.File.ReadAt(buf, p.Offset); err != nil {
 		return fmt.Errorf("reading %d bytes at %d of a segment: %w", n, p.Offset, err)
 	}
