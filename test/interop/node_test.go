@@ -1,9 +1,11 @@
 package interop
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"samsa/test/harness"
 )
@@ -50,4 +52,16 @@ func start(t *testing.T, n *harness.Node, program string) {
 func tail(text string, lines int) string {
 	all := strings.Split(text, "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// atEnd is nil when partition 0 of the topic ends at offset.
+func atEnd(t *testing.T, node *harness.Node, topic string, offset int64) error {
+	ends, err := admin(t, node).ListEndOffsets(within(t, 10*time.Second), topic)
+	if err != nil {
+		return err
+	}
+	if end, ok := ends.Lookup(topic, 0); !ok || end.Err != nil || end.Offset != offset {
+		return fmt.Errorf("%s ends at %d, expected %d: %v", topic, end.Offset, offset, end.Err)
+	}
+	return nil
 }
