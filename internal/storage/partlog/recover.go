@@ -88,7 +88,7 @@ func (ld *loader) recoverSegment(s *segment, trust bool) (next int64, err error)
 		return next, err
 	}
 	if s.size == 0 {
-		return next, l.makeIndexesIf(s)
+		return next, nil
 	}
 	f, err := l.openLog(s)
 	if err != nil {
@@ -160,6 +160,9 @@ func (ld *loader) recoverSegment(s *segment, trust bool) (next int64, err error)
 			s.unsynced |= dirtyTxn
 		}
 		l.dirDirty = true
+	}
+	if !trust && s == l.active() {
+		return next, nil // its index tails stay in memory until the next roll or close, as of any active segment
 	}
 	return next, l.makeIndexesIf(s)
 }
