@@ -56,7 +56,7 @@ func newDevCommand() *cobra.Command {
 }
 
 func dev(stdout, stderr io.Writer, o devOptions) error {
-	log, err := newLogger(stderr, o.level)
+	log, logLevel, err := newLogger(stderr, o.level)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func dev(stdout, stderr io.Writer, o devOptions) error {
 		return err
 	}
 	begin := time.Now()
-	return serve(cfg, log, func(n *server.Node) { devBanner(stdout, n, o, time.Since(begin)) })
+	return serve(cfg, log, logLevel, func(n *server.Node) { devBanner(stdout, n, o, time.Since(begin)) })
 }
 
 // devProperties is the configuration of a node on the loopback. A directory that is in use keeps

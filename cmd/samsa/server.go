@@ -27,7 +27,7 @@ func newServerCommand() *cobra.Command {
 		Short: "Run a node: process.roles decides whether broker, controller or both",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			log, err := newLogger(cmd.ErrOrStderr(), level)
+			log, logLevel, err := newLogger(cmd.ErrOrStderr(), level)
 			if err != nil {
 				return &usageError{cmd, err}
 			}
@@ -35,7 +35,7 @@ func newServerCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return serve(cfg, log, nil)
+			return serve(cfg, log, logLevel, nil)
 		},
 	}
 	cmd.Flags().StringVarP(&file, "config", "c", "", "the properties file, as Kafka's")
@@ -61,18 +61,19 @@ func loadConfig(file string, set []string, log *slog.Logger) (*config.Node, erro
 	return cfg, err
 }
 
-func newLogger(w io.Writer, level string) (*slog.Logger, error) {
-	var l slog.Level
+// newLogger writes to w from level on; the level can be changed while the node runs.
+func newLogger(w io.Writer, level string) (*slog.Logger, *slog.LevelVar, error) {
+	var l slog.LevelVar
 	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, fmt.Errorf("--log-level %q: debug, info, warn or error", level)
+		return nil, nil, fmt.Errorf("--log-level %q: debug, info, warn or error", level)
 	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l})), nil
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: &l})), &l, nil
 }
 
 // serve runs a node until a signal or its failure. The first SIGTERM or SIGINT is a controlled
 // shutdown with clean markers, a second one ends the process at once. started, if not nil, is called
 // when the node serves.
-func serve(cfg *config.Node, log *slog.Logger, started func(*server.Node)) error {
+func serve(cfg *config.Node, log *slog.Logger, level *slog.LevelVar, started func(*server.Node)) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
@@ -85,7 +86,7 @@ func serve(cfg *config.Node, log *slog.Logger, started func(*server.Node)) error
 	}
 	up := make(chan result, 1)
 	go func() {
-		n, err := server.Start(ctx, server.Options{Config: cfg, Log: log})
+		n, err := server.Start(ctx, server.Options{Config: cfg, Log: log, LogLevel: level})
 		up <- result{n, err}
 	}()
 	var n *server.Node

@@ -135,6 +135,8 @@ func (n *Node) startBroker(ctx context.Context) error {
 		return fmt.Errorf("applying the first metadata image: %w", err)
 	}
 	b.network = network.New(n.networkOptions(n.api.Broker()))
+	n.networkMetrics("broker", b.network)
+	b.brokerMetrics()
 	for _, l := range cfg.Listeners {
 		if !isController(cfg, l.Name) {
 			b.network.Start(l.Name, n.sockets.take(l.Name))

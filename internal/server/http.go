@@ -25,7 +25,7 @@ func (n *Node) startHTTP() error {
 	if err != nil {
 		return fmt.Errorf("samsa.http.listener: %w", bindError("HTTP", addr, err))
 	}
-	n.registerMetrics()
+	n.nodeMetrics()
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", n.metrics.Handler())
 	mux.HandleFunc("GET /healthz", n.healthz)

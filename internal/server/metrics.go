@@ -1,59 +1,140 @@
 package server
 
 import (
-	"samsa/internal/base/kerr"
-	"samsa/internal/edge/api"
+	"samsa/internal/base/metric"
 	"samsa/internal/edge/network"
+	"samsa/internal/meta/image"
 )
 
-func errorOf(code int16) error {
-	if e := kerr.ForCode(code); e != nil {
-		return e
-	}
-	return nil
+// What no part of a node registers by itself, under Kafka's names (metrics-4.4, K-190 to K-192). Each
+// function is called when the parts it looks at are running.
+
+func (n *Node) gauge(object string, f func() float64, labels ...string) {
+	n.metrics.GaugeFunc(object, f, labels...)
 }
 
-func (n *Node) apiOptions() api.Options {
-	m := n.metadata
-	return api.Options{
-		ClusterID: n.ClusterID(), NodeID: n.nodeID(), Config: n.Config, Log: n.log, Now: n.now,
-		Image: n.Image, Settle: m.settle, KRaftVersion: m.raft.KRaftVersion, Raft: m.raft,
-	}
+func (n *Node) nodeMetrics() {
+	n.gauge("samsa:type=Node,name=UptimeSeconds", func() float64 { return n.now().Sub(n.started).Seconds() })
 }
 
-// registerMetrics shows what no part registers by itself.
-func (n *Node) registerMetrics() {
-	r := n.metrics
-	gauge := func(object string, f func() float64, labels ...string) { r.GaugeFunc(object, f, labels...) }
-	gauge("kafka.server:type=KafkaServer,name=BrokerState", func() float64 {
-		if n.broker == nil || n.broker.lifecycle == nil {
+// raftMetrics are those of the metadata log and of the images made from it.
+func (m *metadata) raftMetrics() {
+	n := m.node
+	raft := func(name string, f func() float64) {
+		n.gauge("kafka.server:type=raft-metrics,attribute="+name, f)
+	}
+	raft("current-leader", func() float64 { return float64(m.raft.State().Leader) })
+	raft("current-epoch", func() float64 { return float64(m.raft.State().Epoch) })
+	raft("current-vote", func() float64 { return float64(m.raft.State().Voted.ID) })
+	raft("high-watermark", func() float64 { return float64(m.raft.State().HighWatermark) })
+	raft("log-end-offset", func() float64 { return float64(m.raft.State().LogEnd) })
+	raft("log-end-epoch", func() float64 { return float64(m.raft.State().LogEndEpoch) })
+	raft("number-of-voters", func() float64 { return float64(m.raft.State().Voters) })
+	n.metrics.Gauges("kafka.server:type=raft-metrics,attribute=current-state", []string{"state"}, func(emit metric.Emit) {
+		emit(1, m.raft.State().Role.String())
+	})
+	s := m.loader.Stats()
+	loaded := func(name string, f func() float64) {
+		n.gauge("kafka.server:type=broker-metadata-metrics,attribute="+name, f)
+	}
+	loaded("last-applied-record-offset", func() float64 { return float64(s.LastAppliedOffset.Load()) })
+	loaded("last-applied-record-timestamp", func() float64 { return float64(s.LastAppliedTimestamp.Load()) })
+	loaded("last-applied-record-lag-ms", func() float64 { return max(0, float64(n.now().UnixMilli()-s.LastAppliedTimestamp.Load())) })
+	loaded("metadata-load-error-count", func() float64 { return float64(s.LoadErrors.Load()) })
+	loaded("metadata-apply-error-count", func() float64 { return float64(s.ApplyErrors.Load()) })
+	n.gauge("kafka.server:type=MetadataLoader,name=CurrentMetadataVersion", func() float64 { return float64(n.Image().Features().MetadataVersion()) })
+	n.gauge("kafka.server:type=MetadataLoader,name=CurrentControllerId", func() float64 { return float64(s.CurrentControllerID.Load()) })
+	n.gauge("kafka.server:type=MetadataLoader,name=HandleLoadSnapshotCount", func() float64 { return float64(s.SnapshotsLoaded.Load()) })
+}
+
+// controllerMetrics are those of the controller role; a standby shows what it knows of the cluster too.
+func (m *metadata) controllerMetrics() {
+	n, s := m.node, m.controller.Stats()
+	controller := func(name string, f func() float64) {
+		n.gauge("kafka.controller:type=KafkaController,name="+name, f)
+	}
+	controller("ActiveControllerCount", func() float64 { return boolean(m.controller.Active()) })
+	controller("NewActiveControllersCount", func() float64 { return float64(s.NewActive.Load()) })
+	controller("EventQueueOperationsStartedCount", func() float64 { return float64(s.OperationsStarted.Load()) })
+	controller("EventQueueOperationsTimedOutCount", func() float64 { return float64(s.OperationsTimedOut.Load()) })
+	controller("TimedOutBrokerHeartbeatCount", func() float64 { return float64(s.HeartbeatsTimedOut.Load()) })
+	controller("MetadataErrorCount", func() float64 { return float64(s.MetadataErrors.Load()) })
+	controller("LastAppliedRecordOffset", func() float64 { return float64(s.LastAppliedOffset.Load()) })
+	controller("LastAppliedRecordTimestamp", func() float64 { return float64(s.LastAppliedTimestamp.Load()) })
+	controller("LastAppliedRecordLagMs", func() float64 {
+		if m.controller.Active() {
 			return 0
 		}
-		return float64(n.broker.lifecycle.State())
+		return max(0, float64(n.now().UnixMilli()-s.LastAppliedTimestamp.Load()))
 	})
-	gauge("kafka.controller:type=KafkaController,name=ActiveControllerCount", func() float64 {
-		if m := n.metadata; m != nil && m.controller != nil && m.controller.Active() {
-			return 1
-		}
-		return 0
-	})
-	gauge("samsa:type=Node,name=UptimeSeconds", func() float64 { return n.now().Sub(n.started).Seconds() })
-	over := func(f func(*network.Server) int64) func() float64 {
+	controller("LastCommittedRecordOffset", func() float64 { return float64(s.LastCommittedOffset.Load()) })
+	brokers := func(count func(*image.Broker) bool) func() float64 {
 		return func() float64 {
-			sum := int64(0)
-			if b := n.broker; b != nil && b.network != nil {
-				sum += f(b.network)
-			}
-			if m := n.metadata; m != nil && m.listener != nil {
-				sum += f(m.listener)
+			sum := 0
+			for b := range m.controller.Image().Brokers().All() {
+				if count(b) {
+					sum++
+				}
 			}
 			return float64(sum)
 		}
 	}
-	gauge("samsa:type=Network,name=Connections", over(func(s *network.Server) int64 { return int64(s.Connections()) }))
-	gauge("samsa:type=Network,name=RequestBufferBytes", over(func(s *network.Server) int64 { return s.BufferedBytes() }))
-	r.CounterFunc("samsa:type=Network,name=BytesIn", over(func(s *network.Server) int64 { return s.Stats().BytesIn.Load() }))
-	r.CounterFunc("samsa:type=Network,name=BytesOut", over(func(s *network.Server) int64 { return s.Stats().BytesOut.Load() }))
-	r.CounterFunc("samsa:type=Network,name=ConnectionsAccepted", over(func(s *network.Server) int64 { return s.Stats().Accepted.Load() }))
-	r.CounterFunc("samsa:type=Network,name=ConnectionsRefused", over(func(s *network.Server) int64 { return s.Stats().Refused.Load() }))
+	controller("ActiveBrokerCount", brokers(func(b *image.Broker) bool { return !b.Fenced }))
+	controller("FencedBrokerCount", brokers(func(b *image.Broker) bool { return b.Fenced }))
+	controller("ControlledShutdownBrokerCount", brokers(func(b *image.Broker) bool { return !b.Fenced && b.InControlledShutdown }))
+	controller("GlobalTopicCount", func() float64 { return float64(m.controller.Image().Topics().Len()) })
+	controller("GlobalPartitionCount", func() float64 { return float64(m.controller.Image().Topics().PartitionCount()) })
+	controller("OfflinePartitionsCount", m.partitions(func(p *image.Partition) bool { return !p.HasLeader() }))
+	controller("PreferredReplicaImbalanceCount", m.partitions(func(p *image.Partition) bool { return p.Leader != p.Preferred() }))
+	n.metrics.CounterFunc("kafka.controller:type=ControllerStats,name=UncleanLeaderElectionsPerSec", func() float64 { return float64(s.UncleanElections.Load()) })
+	n.metrics.CounterFunc("kafka.controller:type=ControllerStats,name=ElectionFromEligibleLeaderReplicasPerSec", func() float64 { return float64(s.ELRElections.Load()) })
+	n.gauge("kafka.server:type=SnapshotEmitter,name=LatestSnapshotGeneratedBytes", func() float64 { return float64(m.snapshots.LastBytes.Load()) })
+}
+
+// partitions counts over the whole cluster, when somebody scrapes.
+func (m *metadata) partitions(count func(*image.Partition) bool) func() float64 {
+	return func() float64 {
+		sum := 0
+		for t := range m.controller.Image().Topics().All() {
+			for _, p := range t.Partitions() {
+				if count(p) {
+					sum++
+				}
+			}
+		}
+		return float64(sum)
+	}
+}
+
+// brokerMetrics are those of the broker role.
+func (b *broker) brokerMetrics() {
+	n := b.node
+	n.gauge("kafka.server:type=KafkaServer,name=BrokerState", func() float64 { return float64(b.lifecycle.State()) })
+	n.gauge("kafka.server:type=AssignmentsManager,name=QueuedReplicaToDirAssignments", func() float64 { return float64(b.dirs.Pending()) })
+	sessions := n.api.Sessions
+	n.gauge("kafka.server:type=FetchSessionCache,name=NumIncrementalFetchSessions", func() float64 { return float64(sessions.Stats().Sessions) })
+	n.gauge("kafka.server:type=FetchSessionCache,name=NumIncrementalFetchPartitionsCached", func() float64 { return float64(sessions.Stats().Partitions) })
+	n.metrics.CounterFunc("kafka.server:type=FetchSessionCache,name=IncrementalFetchSessionEvictionsPerSec", func() float64 { return float64(sessions.Stats().Evictions) })
+}
+
+// networkMetrics are those of one set of listeners, told apart by the role they serve.
+func (n *Node) networkMetrics(role string, s *network.Server) {
+	n.gauge("samsa:type=Network,name=Connections", func() float64 { return float64(s.Connections()) }, "role", role)
+	n.gauge("kafka.network:type=SocketServer,name=MemoryPoolUsed", func() float64 { return float64(s.BufferedBytes()) }, "role", role)
+	counter := func(object string, f func(*network.Stats) int64) {
+		n.metrics.CounterFunc(object, func() float64 { return float64(f(s.Stats())) }, "role", role)
+	}
+	counter("kafka.network:type=SocketServer,name=ExpiredConnectionsKilledCount", func(s *network.Stats) int64 { return s.IdleClosed.Load() })
+	counter("samsa:type=Network,name=BytesIn", func(s *network.Stats) int64 { return s.BytesIn.Load() })
+	counter("samsa:type=Network,name=BytesOut", func(s *network.Stats) int64 { return s.BytesOut.Load() })
+	counter("samsa:type=Network,name=ConnectionsAccepted", func(s *network.Stats) int64 { return s.Accepted.Load() })
+	counter("samsa:type=Network,name=ConnectionsRefused", func(s *network.Stats) int64 { return s.Refused.Load() })
+	counter("samsa:type=Network,name=ConnectionsClosed", func(s *network.Stats) int64 { return s.Closed.Load() })
+}
+
+func boolean(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
 }

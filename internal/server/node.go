@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"samsa/internal/base/config"
+	"samsa/internal/base/kerr"
 	"samsa/internal/base/metric"
 	"samsa/internal/base/model"
 	"samsa/internal/base/vfs"
@@ -23,7 +24,9 @@ type Options struct {
 	Config *config.Node
 	FS     vfs.FS // nil: the operating system's
 	Log    *slog.Logger
-	Now    func() time.Time // nil: time.Now
+	// LogLevel is that of Log, so that it can be changed while the node runs; nil: it cannot.
+	LogLevel *slog.LevelVar
+	Now      func() time.Time // nil: time.Now
 }
 
 // Node is a running node: a broker, a controller or both.
@@ -209,3 +212,18 @@ func (n *Node) stop(ctx context.Context, clean bool) error {
 
 // nodeID is this node's id.
 func (n *Node) nodeID() model.NodeID { return n.options.Config.NodeID }
+
+func errorOf(code int16) error {
+	if e := kerr.ForCode(code); e != nil {
+		return e
+	}
+	return nil
+}
+
+func (n *Node) apiOptions() api.Options {
+	m := n.metadata
+	return api.Options{
+		ClusterID: n.ClusterID(), NodeID: n.nodeID(), Config: n.Config, Log: n.log, Now: n.now, Metrics: n.metrics, LogLevel: n.options.LogLevel,
+		Image: n.Image, Settle: m.settle, KRaftVersion: m.raft.KRaftVersion, Raft: m.raft,
+	}
+}

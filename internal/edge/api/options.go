@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"samsa/internal/base/config"
+	"samsa/internal/base/metric"
 	"samsa/internal/base/model"
 	"samsa/internal/coord/producerids"
 	"samsa/internal/coord/runtime"
@@ -23,7 +24,8 @@ type Options struct {
 	NodeID    model.NodeID
 	Config    func() *config.Node // as it is now, dynamic settings included
 	Log       *slog.Logger
-	LogLevel  *slog.LevelVar // of Log; nil: it cannot be changed
+	Metrics   *metric.Registry // nil: not shown
+	LogLevel  *slog.LevelVar   // of Log; nil: it cannot be changed
 	Now       func() time.Time
 
 	// Image is the newest metadata image this node has applied.
@@ -62,6 +64,7 @@ func New(o Options) *Server {
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
 	}
+	s.metrics.init(o.Metrics)
 	s.tables = map[role]*table{brokerRole: newTable(entries(), brokerRole), controllerRole: newTable(entries(), controllerRole)}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
 	return s

@@ -65,7 +65,7 @@ func (s *Server) handler(r role) network.Handler {
 			req.Close(errUnsupported)
 			return
 		}
-		s.requests[req.Key].Add(1)
+		s.metrics.began(int(req.Key), req.Version)
 		e.serve(&call{Request: req, server: s, role: r, principal: Anonymous, img: s.Image()})
 	})
 }
@@ -79,7 +79,7 @@ func Overlaps(key int16) bool { return key == protocol.KeyProduce || key == prot
 
 // counters of a Server.
 type counters struct {
-	requests      [128]atomic.Int64
+	metrics       requestMetrics
 	trailingBytes atomic.Int64
 }
 

@@ -66,6 +66,15 @@ func (c *Conn) Context() context.Context { return c.ctx }
 
 var errPeerClosed = errors.New("closed by the peer")
 
+// cutShort ends a connection in the middle of a frame.
+type cutShort struct {
+	have int // bytes of the frame, its size field included
+	err  error
+}
+
+func (e *cutShort) Error() string { return fmt.Sprintf("%v after %d bytes of a frame", e.err, e.have) }
+func (e *cutShort) Unwrap() error { return e.err }
+
 // run is the read loop. It returns when the connection has ended.
 func (c *Conn) run() {
 	err := c.readLoop()
@@ -95,7 +104,7 @@ func (c *Conn) readLoop() error {
 			return err
 		}
 		c.server.handler.Serve(req)
-		c.served()
+		c.served(req)
 		if c.ctx.Err() != nil {
 			return context.Cause(c.ctx)
 		}
@@ -187,7 +196,10 @@ func (c *Conn) fill() error {
 	})
 	if err != nil {
 		if errors.Is(err, io.EOF) {
-			return errPeerClosed
+			err = errPeerClosed
+		}
+		if c.buf != nil && c.buf.w > c.buf.r {
+			err = &cutShort{have: c.buf.w - c.buf.r, err: err}
 		}
 		return err
 	}
@@ -280,10 +292,15 @@ func (c *Conn) mayStart() bool {
 	return c.barriers == 0 && len(c.queue) < maxOutstanding && c.unsent < maxUnsent
 }
 
-func (c *Conn) served() {
+// served ends the time on the read loop; what an unanswered request takes from here on is waiting.
+func (c *Conn) served(req *Request) {
 	c.mu.Lock()
 	c.serving = false
+	waits := !req.done
 	c.mu.Unlock()
+	if waits {
+		req.local.Store(int64(c.server.options.Now().Sub(req.ReceivedAt)))
+	}
 }
 
 // uncork sends what was held back while the buffer had whole requests.

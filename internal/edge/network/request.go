@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"samsa/internal/wire/protocol"
@@ -22,12 +23,17 @@ type Request struct {
 	Size          int    // bytes of the frame, header included
 	ReceivedAt    time.Time
 
-	flexible bool // whether the response header has a tag section
+	flexible bool         // whether the response header has a tag section
+	local    atomic.Int64 // nanoseconds on the read loop, once Serve has returned without an answer
 
 	// guarded by Conn.mu
 	done  bool
 	parts []Part
 }
+
+// Local is how long the request was served on its connection's read loop, when it was not answered
+// there; 0 when it was.
+func (r *Request) Local() time.Duration { return time.Duration(r.local.Load()) }
 
 // FileRange is a run of bytes of an open file, sent without passing through this process where
 // the file has a descriptor. partlog.Slice is one.

@@ -40,6 +40,10 @@ type Options struct {
 	ReceiveBuffer       int            // socket.receive.buffer.bytes; -1: the operating system's
 	SendBuffer          int            // socket.send.buffer.bytes
 
+	// Answered, if not nil, is told of each request when its answer is handed over (or it turned out to have
+	// none), with the time since it was read. It must not block.
+	Answered func(r *Request, took time.Duration)
+
 	// Overlaps says of an API key that a request waiting for its answer does not stop the next one.
 	Overlaps func(key int16) bool
 }
@@ -253,7 +257,10 @@ func (s *Server) forget(c *Conn) {
 // closed logs why a connection ended.
 func (s *Server) closed(c *Conn, reason error) {
 	s.stats.Closed.Add(1)
+	var short *cutShort
 	switch {
+	case errors.As(reason, &short) && !errors.Is(reason, errStopping) && !errors.Is(reason, net.ErrClosed):
+		s.options.Log.Info("connection closed", "listener", c.Listener, "peer", addrString(c.RemoteAddr), "why", reason)
 	case errors.Is(reason, errPeerClosed), errors.Is(reason, errStopping), errors.Is(reason, net.ErrClosed),
 		errors.Is(reason, syscall.ECONNRESET), errors.Is(reason, syscall.EPIPE):
 		s.options.Log.Debug("connection ended", "listener", c.Listener, "peer", addrString(c.RemoteAddr), "why", reason)

@@ -3,6 +3,9 @@ package network
 // complete hands over the answer of a request (no parts: there is none) and sends what has
 // become sendable.
 func (c *Conn) complete(r *Request, parts []Part) {
+	if f := c.server.options.Answered; f != nil {
+		f(r, c.server.options.Now().Sub(r.ReceivedAt))
+	}
 	c.mu.Lock()
 	if r.done {
 		c.mu.Unlock()
