@@ -33,14 +33,14 @@ func (c *call) judgeApiVersions(req *protocol.ApiVersionsRequest) error {
 	if c.Version >= 3 && !(softwareName.MatchString(req.ClientSoftwareName) && softwareName.MatchString(req.ClientSoftwareVersion)) {
 		return kerr.InvalidRequest
 	}
-	if c.Version < 5 || c.role != brokerRole {
+	if c.Version < 5 {
 		return nil
 	}
 	namesCluster, namesNode := req.ClusterId != nil, req.NodeId != -1
 	switch {
 	case namesCluster != namesNode:
 		return kerr.InvalidRequest
-	case namesCluster && (*req.ClusterId != c.server.ClusterID || req.NodeId != int32(c.server.NodeID)):
+	case namesCluster && c.role == brokerRole && (*req.ClusterId != c.server.ClusterID || req.NodeId != int32(c.server.NodeID)):
 		return kerr.RebootstrapRequired
 	}
 	return nil
@@ -73,6 +73,9 @@ func (c *call) fillApiVersions(resp *protocol.ApiVersionsResponse) {
 		finalized(model.KRaftVersion, level)
 	}
 	resp.FinalizedFeaturesEpoch = c.img.Provenance().Offset
+	if c.role == controllerRole { // stands still until a feature changes (K-113)
+		resp.FinalizedFeaturesEpoch = c.img.Features().ChangedAt()
+	}
 }
 
 // unknownApiVersions answers a version this node does not know: the body is not read, the

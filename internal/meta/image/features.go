@@ -27,12 +27,14 @@ type FeatureLevel struct {
 type Features struct {
 	metadataVersion MetadataVersion // 0 before the first record
 	others          []FeatureLevel  // in name order, no zero levels, without metadata.version
-	// changedAt is the offset of the batch that last changed a feature, -1 if none (K-113).
-	changedAt int64
+	changedAt       int64           // see ChangedAt
 }
 
 // MetadataVersion is the finalized metadata.version, 0 before the first record.
 func (f Features) MetadataVersion() MetadataVersion { return f.metadataVersion }
+
+// ChangedAt is the offset of the batch that last changed a feature, -1 if none did (K-113).
+func (f Features) ChangedAt() int64 { return f.changedAt }
 
 // Level returns the finalized level of any feature, 0 if it is off.
 func (f Features) Level(name string) int16 {

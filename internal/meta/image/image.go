@@ -33,7 +33,7 @@ type Image struct {
 func Empty() *Image {
 	return &Image{
 		prov:        Provenance{Offset: -1, Epoch: model.NoEpoch, TimestampMs: -1, BatchAligned: true},
-		features:    Features{},
+		features:    Features{changedAt: -1},
 		brokers:     newBrokers(),
 		controllers: newControllers(),
 		topics:      newTopics(),
