@@ -233,8 +233,10 @@ func (v *validator) checkRecords(b Batch) (Validated, error) {
 		v.builder.limit = cfg.MaxMessageBytes
 	}
 	v.maxTime = NoTimestamp
-	if err := v.walk(b); err != nil {
-		return Validated{}, err
+	if !v.skim(b) {
+		if err := v.walk(b); err != nil {
+			return Validated{}, err
+		}
 	}
 	if len(v.errors) > 0 {
 		return Validated{}, v.recordErrors()
