@@ -58,17 +58,29 @@ func TestRoll(t *testing.T) {
 	}{
 		"exactly_full_does_not_roll": {
 			func(c *partlog.Config) { c.SegmentBytes = 2 * size },
-			func(t *testing.T, r *rig) { r.append(t, batchOf(1, 0, "x", 1000)); r.append(t, batchOf(1, 0, "x", 1000)) },
+			func(t *testing.T, r *rig) {
+				r.append(t, batchOf(1, 0, "x", 1000))
+				r.append(t, batchOf(1, 0, "x", 1000))
+			},
 			[]int64{0}},
 		"one_byte_too_many": {
 			func(c *partlog.Config) { c.SegmentBytes = 2*size - 1 },
-			func(t *testing.T, r *rig) { r.append(t, batchOf(1, 0, "x", 1000)); r.append(t, batchOf(1, 0, "x", 1000)) },
+			func(t *testing.T, r *rig) {
+				r.append(t, batchOf(1, 0, "x", 1000))
+				r.append(t, batchOf(1, 0, "x", 1000))
+			},
 			[]int64{0, 1}},
 		"record_time_eight_days_apart": {nil,
-			func(t *testing.T, r *rig) { r.append(t, batchOf(2, 1, "x", 10)); r.append(t, batchOf(1, 1+8*day, "x", 10)) },
+			func(t *testing.T, r *rig) {
+				r.append(t, batchOf(2, 1, "x", 10))
+				r.append(t, batchOf(1, 1+8*day, "x", 10))
+			},
 			[]int64{0, 2}},
 		"record_time_exactly_segment_ms": {nil,
-			func(t *testing.T, r *rig) { r.append(t, batchOf(1, 1, "x", 10)); r.append(t, batchOf(1, 1+7*day, "x", 10)) },
+			func(t *testing.T, r *rig) {
+				r.append(t, batchOf(1, 1, "x", 10))
+				r.append(t, batchOf(1, 1+7*day, "x", 10))
+			},
 			[]int64{0}},
 		"clock_does_not_count_with_timestamps": {nil,
 			func(t *testing.T, r *rig) {
@@ -89,11 +101,17 @@ func TestRoll(t *testing.T) {
 			[]int64{0}},
 		"max_compaction_lag_counts_when_compacted": {
 			func(c *partlog.Config) { c.Compact, c.MaxCompactionLagMs = true, day },
-			func(t *testing.T, r *rig) { r.append(t, batchOf(1, 1, "x", 10)); r.append(t, batchOf(1, 2+day, "x", 10)) },
+			func(t *testing.T, r *rig) {
+				r.append(t, batchOf(1, 1, "x", 10))
+				r.append(t, batchOf(1, 2+day, "x", 10))
+			},
 			[]int64{0, 1}},
 		"max_compaction_lag_does_not_otherwise": {
 			func(c *partlog.Config) { c.MaxCompactionLagMs = day },
-			func(t *testing.T, r *rig) { r.append(t, batchOf(1, 1, "x", 10)); r.append(t, batchOf(1, 2+day, "x", 10)) },
+			func(t *testing.T, r *rig) {
+				r.append(t, batchOf(1, 1, "x", 10))
+				r.append(t, batchOf(1, 2+day, "x", 10))
+			},
 			[]int64{0}},
 		"offset_index_full": {
 			func(c *partlog.Config) { c.SegmentIndexBytes, c.IndexIntervalBytes = 3*8, 1 },
@@ -120,7 +138,10 @@ func TestRoll(t *testing.T) {
 			[]int64{0, math.MaxInt32 + 1}},
 		"jitter": {
 			func(c *partlog.Config) { c.SegmentJitterMs = 2 * day },
-			func(t *testing.T, r *rig) { r.append(t, batchOf(1, 1, "x", 10)); r.append(t, batchOf(1, 1+7*day, "x", 10)) },
+			func(t *testing.T, r *rig) {
+				r.append(t, batchOf(1, 1, "x", 10))
+				r.append(t, batchOf(1, 1+7*day, "x", 10))
+			},
 			[]int64{0, 1}},
 	}
 	for name, c := range cases {

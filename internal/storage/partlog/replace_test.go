@@ -138,4 +138,3 @@ func TestReplaceRefuses(t *testing.T) {
 		t.Errorf("segments at %s", got)
 	}
 }
-

@@ -277,4 +277,3 @@ func compareRead(rt *rapid.T, r *rig, w *twin, offset, upTo int64, maxBytes int,
 		}
 	}
 }
-
