@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,9 +45,10 @@ func TestIDsAreUniqueAcrossBlocks(t *testing.T) {
 // A controller that is away makes callers wait, not fail, until their time is up.
 func TestControllerAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		away := true
+		var away atomic.Bool
+		away.Store(true)
 		ids := New(Options{Allocate: func(context.Context) (Block, error) {
-			if away {
+			if away.Load() {
 				return Block{}, errors.New("nobody there")
 			}
 			return Block{First: 5, Length: 10}, nil
@@ -58,11 +60,13 @@ func TestControllerAway(t *testing.T) {
 		time.Sleep(9 * time.Second)
 		ids.Next(func(got int64, err error) { id, second = got, err })
 		time.Sleep(3 * time.Second)
+		synctest.Wait()
 		if !errors.Is(first, kerr.CoordinatorLoadInProgress) {
 			t.Errorf("after 12 s the first caller has %v", first)
 		}
-		away = false
+		away.Store(false)
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		if second != nil || id != 5 {
 			t.Errorf("the second caller has %d, %v", id, second)
 		}
@@ -86,17 +90,17 @@ func TestCloseAnswersWhoWaits(t *testing.T) {
 
 func TestABadBlockIsNotUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := 0
+		var n atomic.Int32
 		ids := New(Options{Allocate: func(context.Context) (Block, error) {
-			n++
-			return Block{First: 7, Length: int32(n) - 1}, nil
+			return Block{First: 7, Length: n.Add(1) - 1}, nil
 		}})
 		defer ids.Close()
 		var got int64
 		ids.Next(func(id int64, err error) { got = id })
 		time.Sleep(3 * time.Second)
-		if got != 7 || n < 2 {
-			t.Errorf("id %d after %d allocations", got, n)
+		synctest.Wait()
+		if got != 7 || n.Load() < 2 {
+			t.Errorf("id %d after %d allocations", got, n.Load())
 		}
 	})
 }
