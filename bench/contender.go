@@ -21,12 +21,15 @@ type contender struct {
 	command func(b *bench, dir string) *exec.Cmd
 }
 
-const (
-	brokerPort     = 23192
-	brokerAddr     = "127.0.0.1:23192"
-	controllerAddr = "127.0.0.1:23193"
-	clusterID      = "SamsaBenchCluster00000"
-)
+// Where the node listens; -port moves both.
+var brokerPort, brokerAddr, controllerAddr = 0, "", ""
+
+func setPort(port int) {
+	brokerPort = port
+	brokerAddr, controllerAddr = fmt.Sprintf("127.0.0.1:%d", port), fmt.Sprintf("127.0.0.1:%d", port+1)
+}
+
+const clusterID = "SamsaBenchCluster00000"
 
 func contenderOf(name string) contender {
 	switch name {

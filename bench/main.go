@@ -38,6 +38,7 @@ func main() {
 	samsa := flag.String("samsa", "bin/samsa", "the samsa binary")
 	out := flag.String("out", "", "append the table to this file as Markdown")
 	keep := flag.Bool("keep", false, "leave the directories of the nodes behind, to look at")
+	port := flag.Int("port", 23192, "where the nodes listen, on loopback; the two ports behind it are used too")
 	list := flag.Bool("list", false, "list the workloads")
 	flag.Parse()
 	if *list {
@@ -46,6 +47,7 @@ func main() {
 		}
 		return
 	}
+	setPort(*port)
 	work, err := os.MkdirTemp("", "samsa-bench-")
 	check(err)
 	if atExit = func() { os.RemoveAll(work) }; *keep {
