@@ -1,8 +1,11 @@
 package api
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
 	"samsa/internal/base/kerr"
 	"samsa/internal/base/model"
@@ -24,69 +27,124 @@ import (
 const adminClientID = "__admin_client"
 
 // produce is one produce request on its way: entries is what goes to the logs, in the order of
-// the request, and answers where each one's result belongs.
+// the request, and answers where each one's result belongs. It is pooled with all its slices, as a small
+// request would else cost more in memory than in anything else.
 type produce struct {
 	*call
-	acks    int16
-	resp    protocol.ProduceResponse
-	entries []manager.AppendEntry
-	answers []answerPlace
-	failed  error // the first refusal, for acks=0
+	acks       int16
+	resp       protocol.ProduceResponse
+	partitions []protocol.ProduceResponsePartitionProduceResponse // of all topics of resp
+	named      []producePart                                      // what the request names
+	entries    []manager.AppendEntry
+	results    []manager.AppendResult
+	answers    []int // of entries: their index in partitions
+	failed     error // the first refusal, for acks=0
+	whenDone   func([]manager.AppendResult)
 }
 
-// answerPlace is a partition of a response: its topic's index and its own.
-type answerPlace struct{ topic, partition int }
+// producePart is one partition of a request; its bytes are the request's.
+type producePart struct {
+	topic     []byte
+	id        model.UUID
+	partition int32
+	records   []byte
+	first     bool // of its topic
+}
 
-func serveProduce(c *call, req *protocol.ProduceRequest) {
+var produces sync.Pool
+
+func init() {
+	produces.New = func() any {
+		p := &produce{}
+		p.whenDone = p.done
+		return p
+	}
+}
+
+// maxPooledProduce is the most partitions a request may have had for its slices to be kept.
+const maxPooledProduce = 256
+
+func (p *produce) release() {
+	if cap(p.partitions) > maxPooledProduce || cap(p.named) > maxPooledProduce {
+		return
+	}
+	clear(p.resp.Responses)
+	clear(p.partitions)
+	clear(p.named)
+	clear(p.entries)
+	clear(p.results)
+	*p = produce{
+		resp: protocol.ProduceResponse{Responses: p.resp.Responses[:0]}, partitions: p.partitions[:0], named: p.named[:0],
+		entries: p.entries[:0], results: p.results[:0], answers: p.answers[:0], whenDone: p.whenDone,
+	}
+	produces.Put(p)
+}
+
+func serveProduce(c *call) {
 	if c.Version < 3 {
 		c.Close(errUnsupported)
 		return
 	}
-	p := &produce{call: c, acks: req.Acks}
-	p.resp.Default()
-	p.resolve(req)
+	walk, rest, err := protocol.WalkProduce(c.Body, c.Version)
+	if err != nil {
+		c.Close(err)
+		return
+	}
+	c.trailing(rest)
+	p := produces.Get().(*produce)
+	p.call, p.acks = c, walk.Acks
+	for walk.Next() {
+		p.named = append(p.named, producePart{walk.Topic, walk.TopicId, walk.Partition, walk.Records, walk.FirstOf})
+	}
+	p.resolve()
 	c.server.Replicas.Append(manager.AppendRequest{
-		Acks:          req.Acks,
-		Timeout:       ms(req.TimeoutMs),
+		Acks:          walk.Acks,
+		Timeout:       ms(walk.TimeoutMs),
 		APIVersion:    c.Version,
 		AllowInternal: c.ClientID == adminClientID,
 		Entries:       p.entries,
-	}, p.done)
+		Results:       p.results,
+	}, p.whenDone)
 }
 
 // resolve finds each partition's log by name or id and gives it a place in the response.
-func (p *produce) resolve(req *protocol.ProduceRequest) {
-	last := lastOfEach(req)
+func (p *produce) resolve() {
+	last := lastOfEach(p.named)
 	byID := p.Version >= 13
-	p.resp.Responses = make([]protocol.ProduceResponseTopicProduceResponse, 0, len(req.TopicData))
-	for i := range req.TopicData {
-		t := &req.TopicData[i]
-		name, id, err := p.topicOf(t.Name, t.TopicId, byID)
-		answers := make([]protocol.ProduceResponsePartitionProduceResponse, 0, len(t.PartitionData))
-		for j := range t.PartitionData {
-			d := &t.PartitionData[j]
-			if last != nil && last[partitionKey{t.Name, t.TopicId, d.Index}] != &t.PartitionData[j] {
-				continue // a later entry for the same partition wins (D-10)
+	var name string
+	var id model.TopicID
+	var err error
+	p.partitions = slices.Grow(p.partitions, len(p.named)) // responses hold pieces of it
+	begin := 0
+	for i := range p.named {
+		d := &p.named[i]
+		if d.first {
+			name, id, err = p.topicOf(string(d.topic), d.id, byID)
+			begin = len(p.partitions)
+			t := protocol.ProduceResponseTopicProduceResponse{TopicId: d.id}
+			if !byID {
+				t.Name = name
 			}
-			a := protocol.Make[protocol.ProduceResponsePartitionProduceResponse]()
-			a.Index = d.Index
-			if err == nil {
-				if _, _, known := p.img.Topics().Partition(model.TopicIDPartition{Topic: id, Partition: d.Index}); !known {
-					p.refuse(&a, kerr.UnknownTopicOrPartition)
-				} else {
-					p.entries = append(p.entries, manager.AppendEntry{
-						Partition: model.TopicIDPartition{Topic: id, Partition: d.Index}, Topic: name, Records: d.Records, ByID: byID,
-					})
-					p.answers = append(p.answers, answerPlace{len(p.resp.Responses), len(answers)})
-				}
-			} else {
-				p.refuse(&a, err)
-			}
-			answers = append(answers, a)
+			p.resp.Responses = append(p.resp.Responses, t)
 		}
-		p.resp.Responses = append(p.resp.Responses, protocol.ProduceResponseTopicProduceResponse{
-			Name: t.Name, TopicId: t.TopicId, PartitionResponses: answers,
-		})
+		if last != nil && last[d.key()] != i {
+			continue // a later entry for the same partition wins (D-10)
+		}
+		a := protocol.Make[protocol.ProduceResponsePartitionProduceResponse]()
+		a.Index = d.partition
+		if err == nil {
+			tp := model.TopicIDPartition{Topic: id, Partition: d.partition}
+			if _, _, known := p.img.Topics().Partition(tp); !known {
+				p.refuse(&a, kerr.UnknownTopicOrPartition)
+			} else {
+				p.entries = append(p.entries, manager.AppendEntry{Partition: tp, Topic: name, Records: d.records, ByID: byID})
+				p.answers = append(p.answers, len(p.partitions))
+			}
+		} else {
+			p.refuse(&a, err)
+		}
+		p.partitions = append(p.partitions, a)
+		p.resp.Responses[len(p.resp.Responses)-1].PartitionResponses = p.partitions[begin:len(p.partitions):len(p.partitions)]
 	}
 }
 
@@ -105,21 +163,32 @@ type partitionKey struct {
 	index int32
 }
 
-// lastOfEach finds the entry that counts for each partition; nil when there is one entry at most.
-func lastOfEach(req *protocol.ProduceRequest) map[partitionKey]*protocol.ProduceRequestPartitionProduceData {
-	n := 0
-	for i := range req.TopicData {
-		n += len(req.TopicData[i].PartitionData)
-	}
-	if n < 2 {
-		return nil
-	}
-	last := make(map[partitionKey]*protocol.ProduceRequestPartitionProduceData, n)
-	for i := range req.TopicData {
-		t := &req.TopicData[i]
-		for j := range t.PartitionData {
-			last[partitionKey{t.Name, t.TopicId, t.PartitionData[j].Index}] = &t.PartitionData[j]
+func (d *producePart) key() partitionKey { return partitionKey{string(d.topic), d.id, d.partition} }
+
+func (d *producePart) same(o *producePart) bool {
+	return d.partition == o.partition && d.id == o.id && bytes.Equal(d.topic, o.topic)
+}
+
+// lastOfEach finds the entry that counts for each partition; nil when none is named twice.
+func lastOfEach(named []producePart) map[partitionKey]int {
+	const few = 16 // so few are compared sooner than put into a map
+	if len(named) <= few {
+		twice := false
+		for i := range named {
+			for j := range i {
+				twice = twice || named[i].same(&named[j])
+			}
 		}
+		if !twice {
+			return nil
+		}
+	}
+	last := make(map[partitionKey]int, len(named))
+	for i := range named {
+		last[named[i].key()] = i
+	}
+	if len(last) == len(named) {
+		return nil
 	}
 	return last
 }
@@ -127,8 +196,8 @@ func lastOfEach(req *protocol.ProduceRequest) map[partitionKey]*protocol.Produce
 // done has the results of all entries.
 func (p *produce) done(results []manager.AppendResult) {
 	for i := range results {
-		r, place := &results[i], p.answers[i]
-		a := &p.resp.Responses[place.topic].PartitionResponses[place.partition]
+		r := &results[i]
+		a := &p.partitions[p.answers[i]]
 		a.BaseOffset, a.LogAppendTimeMs, a.LogStartOffset = r.BaseOffset, r.LogAppendTime, r.LogStartOffset
 		if r.Err == nil {
 			continue
@@ -158,6 +227,8 @@ func (p *produce) done(results []manager.AppendResult) {
 	default:
 		p.NoReply()
 	}
+	p.results = results
+	p.release()
 }
 
 // hint adds a leader's endpoint to the response, once.

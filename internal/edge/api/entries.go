@@ -15,7 +15,7 @@ func entries() []entry {
 // brokerEntries are the keys a broker serves itself.
 func brokerEntries() []entry {
 	return []entry{
-		{protocol.KeyProduce, 0, 13, brokerRole, decoding(serveProduce)},
+		{protocol.KeyProduce, 0, 13, brokerRole, serveProduce},
 		{protocol.KeyFetch, 4, 18, brokerRole, decoding(serveFetch)},
 		{protocol.KeyListOffsets, 1, 11, brokerRole, decoding(serveListOffsets)},
 		{protocol.KeyMetadata, 0, 13, brokerRole, decoding(serveMetadata)},

@@ -34,3 +34,6 @@ func (c *call) endpointOf(id model.NodeID) (host string, port int32, rack *strin
 	}
 	return e.Host, int32(e.Port), b.Rack, true
 }
+
+// answerPlace is a partition of a response: its topic's index and its own.
+type answerPlace struct{ topic, partition int }

@@ -17,7 +17,7 @@ import (
 // afterwards. With acks 0 or 1, or when nothing has to be waited for, it runs before Append returns.
 // A refused entry never fails another. Bytes are written but not synced on success (unless flush.messages says so).
 func (m *Manager) Append(req AppendRequest, done func([]AppendResult)) {
-	results := make([]AppendResult, len(req.Entries))
+	results := slices.Grow(req.Results[:0], len(req.Entries))[:len(req.Entries)]
 	var op *produceOp
 	now := m.nowMs()
 	for i := range req.Entries {

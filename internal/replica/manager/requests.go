@@ -28,8 +28,10 @@ type AppendRequest struct {
 	AllowInternal bool
 	// RequireZeroSequence: a transactional Produce v12+ (D-111).
 	RequireZeroSequence bool
-	// Entries are appended in order. Slice and records are borrowed until Append returns.
+	// Entries are appended in order. Slice and records are borrowed until Append returns or done runs.
 	Entries []AppendEntry
+	// Results is room for the results if it is large enough; done gives it back.
+	Results []AppendResult
 }
 
 // AppendEntry is the records for one partition. Records may be rewritten in place (offset, epoch,
