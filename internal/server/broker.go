@@ -120,7 +120,7 @@ func (n *Node) startBroker(ctx context.Context) error {
 	b.lifecycle = lifecycle.Start(b.lifecycleOptions())
 	go b.watchLifecycle()
 	b.groups = runtime.New(runtime.Options{
-		NodeID: cfg.NodeID, Replicas: b.replicas, Config: n.Config, Image: n.Image, Log: n.log, Now: n.now,
+		NodeID: cfg.NodeID, Replicas: b.replicas, Config: n.Config, Image: n.Image, Metrics: n.metrics, Log: n.log, Now: n.now,
 	})
 	b.ids = producerids.New(producerids.Options{Allocate: b.allocateIDs, Now: n.now})
 	n.api.Replicas, n.api.Groups, n.api.ProducerIDs = b.replicas, b.groups, b.ids

@@ -94,6 +94,7 @@ type classic struct {
 
 	subscribed map[string]bool // topics of all members; nil when that cannot be told
 	creating   bool            // its first record is not committed yet
+	tally      *Tally          // counts the group while it has its place
 }
 
 func newClassic(id string, now int64) *classic {
@@ -101,7 +102,19 @@ func newClassic(id string, now int64) *classic {
 		pendingJoin: map[string]*timer{}, pendingSync: map[string]bool{}, supported: map[string]int{}}
 }
 
-func (g *classic) to(s State, now int64) { g.previous, g.state, g.since = g.state, s, now }
+func (g *classic) to(s State, now int64) {
+	g.become(s)
+	g.since = now
+}
+
+// become changes the state, and the count of groups in it.
+func (g *classic) become(s State) {
+	if g.tally != nil {
+		g.tally.States[g.state]--
+		g.tally.States[s]++
+	}
+	g.previous, g.state = g.state, s
+}
 
 // simple: only offsets are known of it.
 func (g *classic) simple() bool {

@@ -68,7 +68,7 @@ func (c *Core) Commit(now int64, who Caller, req *protocol.OffsetCommitRequest, 
 	p := c.write(now, records, func(now int64, err error) {
 		if err != nil {
 			if created != nil && created.simple() && c.offsets.groups[created.id] == nil && c.groups[created.id] == created {
-				delete(c.groups, created.id)
+				c.displace(created.id)
 			}
 			failed := CommitError(req, commitAppendError(err))
 			c.reply(func() { reply(failed) })

@@ -82,6 +82,7 @@ type Core struct {
 	replies []func()
 	notes   []Note
 	ignored map[int16]int // records of other kinds seen while loading
+	tally   Tally
 }
 
 // New makes an empty Core. Replay what the log holds, then call Loaded.
@@ -167,8 +168,10 @@ func (c *Core) Unload(now int64) {
 			g.answerJoin(c, m, JoinError(m.id, kerr.NotCoordinator))
 			g.answerSync(c, m, SyncError(kerr.NotCoordinator))
 		}
-		g.state = Dead
+		g.tally = nil
+		g.become(Dead)
 	}
+	c.tally.States = [Dead + 1]int{}
 	for id, p := range c.inFlight {
 		delete(c.inFlight, id)
 		if f := p.done; f != nil {
@@ -198,10 +201,10 @@ func (c *Core) dissolve(g *classic, err error) {
 		g.answerSync(c, m, SyncError(err))
 	}
 	c.stopTimers(g)
-	g.state = Dead
 	if c.groups[g.id] == g {
-		delete(c.groups, g.id)
+		c.displace(g.id)
 	}
+	g.become(Dead)
 }
 
 // stopTimers is for a group that goes away.
@@ -220,9 +223,46 @@ func (c *Core) stopTimers(g *classic) {
 func (c *Core) add(now int64, id string) *classic {
 	g := newClassic(id, now)
 	c.hookTimers(g)
-	c.groups[id] = g
+	c.place(g)
 	c.wantExpiry(now)
 	return g
+}
+
+// place puts a group where it is found by its id; displace takes it away.
+func (c *Core) place(g *classic) {
+	c.displace(g.id)
+	c.groups[g.id] = g
+	g.tally = &c.tally
+	c.tally.States[g.state]++
+}
+
+func (c *Core) displace(id string) {
+	if g := c.groups[id]; g != nil {
+		c.tally.States[g.state]--
+		g.tally = nil
+		delete(c.groups, id)
+	}
+}
+
+// Tally is how much a Core holds.
+type Tally struct {
+	States  [Dead + 1]int // groups by state
+	Offsets int           // committed ones
+}
+
+// Groups is their number.
+func (t Tally) Groups() (n int) {
+	for _, k := range t.States {
+		n += k
+	}
+	return n
+}
+
+// Tally is how much there is now.
+func (c *Core) Tally() Tally {
+	t := c.tally
+	t.Offsets = c.offsets.n
+	return t
 }
 
 // wantExpiry makes sure that expired offsets are looked for as long as there is a group.

@@ -71,15 +71,6 @@ func (c *Core) List(states, types []string) []protocol.ListGroupsResponseListedG
 	return out
 }
 
-// Counts is how many groups are in each state.
-func (c *Core) Counts() map[State]int {
-	n := map[State]int{}
-	for _, g := range c.groups {
-		n[g.state]++
-	}
-	return n
-}
-
 // DeleteGroups removes groups that have no members, with tombstones for their offsets and themselves (D-166).
 func (c *Core) DeleteGroups(now int64, ids []string, reply func([]protocol.DeleteGroupsResponseDeletableGroupResult)) {
 	results := make([]protocol.DeleteGroupsResponseDeletableGroupResult, len(ids))
@@ -126,15 +117,15 @@ func (c *Core) DeleteGroups(now int64, ids []string, reply func([]protocol.Delet
 func (c *Core) drop(g *classic) {
 	c.stopTimers(g)
 	clear(g.pendingJoin)
-	g.previous, g.state = g.state, Dead
-	delete(c.groups, g.id)
+	c.displace(g.id)
+	g.become(Dead)
 }
 
 func (c *Core) restore(now int64, g *classic) {
 	if c.unloaded || c.groups[g.id] != nil {
 		return
 	}
-	g.state, g.previous = Empty, Dead
-	c.groups[g.id] = g
+	g.become(Empty)
+	c.place(g)
 	c.wantExpiry(now)
 }

@@ -16,7 +16,7 @@ func TestHash(t *testing.T) {
 		{"a", 97},
 		{"hello", 99162322},
 		{"polygenelubricants", 0}, // hashCode is -2147483648
-		{"\U0001F600", 1772899}, // D83D DE00: 31·55357 + 56832
+		{"\U0001F600", 1772899},   // D83D DE00: 31·55357 + 56832
 	} {
 		if got := Hash(c.in); got != c.want {
 			t.Errorf("Hash(%q) = %d, want %d", c.in, got, c.want)

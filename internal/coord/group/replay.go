@@ -76,7 +76,7 @@ func (c *Core) replayGroup(fields, value []byte) error {
 		return err
 	}
 	if value == nil {
-		delete(c.groups, k.Group)
+		c.displace(k.Group)
 		return nil
 	}
 	var v protocol.GroupMetadataValue
@@ -111,7 +111,7 @@ func (c *Core) replayGroup(fields, value []byte) error {
 		g.protocol = &none
 	}
 	g.subscribed = g.subscriptions()
-	c.groups[k.Group] = g
+	c.place(g)
 	return nil
 }
 
@@ -137,7 +137,7 @@ func (c *Core) TopicsGone(now int64, gone func(id model.TopicID) bool) {
 func (c *Core) Loaded(now int64) {
 	for id := range c.offsets.groups {
 		if c.groups[id] == nil && c.foreign[id] == "" {
-			c.groups[id] = newClassic(id, now) // offsets only
+			c.place(newClassic(id, now)) // offsets only
 		}
 	}
 	limit := c.o.Settings().MaxSize
@@ -159,6 +159,3 @@ func (c *Core) Loaded(now int64) {
 	}
 	clear(c.ignored)
 }
-
-// Size is the number of groups and of committed offsets.
-func (c *Core) Size() (groups, offsets int) { return len(c.groups), c.offsets.n }

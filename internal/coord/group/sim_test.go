@@ -145,6 +145,14 @@ func TestGroupsSimulated(t *testing.T) {
 
 // checkGroups: the books of every group balance.
 func checkGroups(t interface{ Fatalf(string, ...any) }, c *Core) {
+	var tally Tally
+	for _, g := range c.groups {
+		tally.States[g.state]++
+	}
+	tally.Offsets = c.offsets.n
+	if tally != c.Tally() {
+		t.Fatalf("counted %v, there are %v", c.Tally(), tally)
+	}
 	for id, g := range c.groups {
 		if id != g.id || g.state == Dead {
 			t.Fatalf("group %q stands under %q in state %v", g.id, id, g.state)

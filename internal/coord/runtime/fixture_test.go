@@ -8,9 +8,11 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
 	"samsa/internal/base/config"
 	"samsa/internal/base/kerr"
+	"samsa/internal/base/metric"
 	"samsa/internal/base/model"
 	"samsa/internal/coord/group"
 	"samsa/internal/meta/image"
@@ -131,6 +133,7 @@ type broker struct {
 	img  *image.Image
 	log  bytes.Buffer
 	next int64
+	reg  *metric.Registry
 }
 
 var offsetsID = model.TopicID{1}
@@ -150,7 +153,8 @@ func start(t *testing.T, settings ...string) *broker {
 	for p := range int32(4) {
 		records = append(records, &protocol.PartitionRecord{TopicId: model.UUID(offsetsID), PartitionId: p, Replicas: []int32{1}, Isr: []int32{1}, Leader: 1, LeaderEpoch: 5})
 	}
-	b.g = New(Options{Replicas: b.r, Config: func() *config.Node { return cfg }, NodeID: 1, Random: rand.NewChaCha8([32]byte{}),
+	b.reg = metric.New(time.Now)
+	b.g = New(Options{Replicas: b.r, Metrics: b.reg, Config: func() *config.Node { return cfg }, NodeID: 1, Random: rand.NewChaCha8([32]byte{}),
 		Log: slog.New(slog.NewTextHandler(&lockedWriter{b: b}, nil)), Image: b.image})
 	b.apply(records...)
 	b.apply(&protocol.TopicRecord{Name: "t", TopicId: model.UUID{2}}, &protocol.PartitionRecord{TopicId: model.UUID{2}, Replicas: []int32{1}, Isr: []int32{1}, Leader: 1})

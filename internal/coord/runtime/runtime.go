@@ -11,6 +11,7 @@ import (
 
 	"samsa/internal/base/config"
 	"samsa/internal/base/kerr"
+	"samsa/internal/base/metric"
 	"samsa/internal/base/model"
 	"samsa/internal/coord/group"
 	"samsa/internal/meta/image"
@@ -35,6 +36,7 @@ type Options struct {
 	NodeID   model.NodeID
 	Log      *slog.Logger     // nil: discarded
 	Now      func() time.Time // nil: time.Now
+	Metrics  *metric.Registry // nil: not shown
 	Random   io.Reader        // of member ids; nil: the operating system's. Used from many goroutines, under a lock
 	// Image is the newest image this broker has applied.
 	Image func() *image.Image
@@ -68,6 +70,7 @@ func New(o Options) *Groups {
 	}
 	g := &Groups{o: o, log: o.Log, shards: map[int32]*shard{}}
 	g.ctx, g.cancel = context.WithCancelCause(context.Background())
+	g.show(o.Metrics)
 	o.Replicas.OnLeader(OffsetsTopic, (*leadership)(g))
 	return g
 }

@@ -517,3 +517,40 @@ func BenchmarkCommit(b *testing.B) {
 		<-k.commit(g, 1)
 	}
 }
+
+// The gauges of metrics-4.4 follow the groups.
+func TestMetrics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t)
+		defer b.g.Close()
+		check := func(name string, want float64, labels ...string) {
+			t.Helper()
+			if got, ok := b.reg.Value(name, labels...); !ok || got != want {
+				t.Errorf("%s %v = %v (%v), want %v", name, labels, got, ok, want)
+			}
+		}
+		const object = "kafka.coordinator.group:type=GroupMetadataManager,name="
+		const partitions = "kafka.server:type=group-coordinator-metrics,attribute=num-partitions"
+		check(object+"NumGroups", 0)
+		b.elect(2, 5)
+		b.elect(1, 5)
+		synctest.Wait()
+		<-b.commit(groupOn(2, 0), 1)
+		<-b.commit(groupOn(1, 0), 1)
+		b.join(groupOn(2, 1), "", 3)
+		synctest.Wait()
+		check(object+"NumGroups", 3)
+		check(object+"NumGroupsEmpty", 2)
+		check(object+"NumGroupsPreparingRebalance", 1)
+		check(object+"NumOffsets", 2)
+		check(partitions, 2, "state", "active")
+		b.resign(2)
+		synctest.Wait()
+		check(object+"NumGroups", 1)
+		check(object+"NumGroupsPreparingRebalance", 0)
+		b.r.loadErr = kerr.KafkaStorageError
+		b.elect(3, 5)
+		synctest.Wait()
+		check(partitions, 1, "state", "failed")
+	})
+}

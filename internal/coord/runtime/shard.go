@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"samsa/internal/base/kerr"
@@ -49,6 +50,8 @@ type shard struct {
 	unchecked bool // guarded by mu
 
 	core *group.Core // owned by whoever runs the mailbox; while loading by the loader
+
+	tally atomic.Pointer[group.Tally] // as of the last time the mailbox was emptied
 
 	builder *record.Builder // of the same owner
 	buf     []byte
@@ -135,6 +138,9 @@ func (s *shard) carryOut(epoch model.LeaderEpoch) {
 		}
 	}
 	s.alarm(e.Deadline)
+	if t := s.core.Tally(); s.tally.Load() == nil || *s.tally.Load() != t {
+		s.tally.Store(&t)
+	}
 }
 
 // alarm sets the timer for the core's next deadline.
@@ -296,10 +302,10 @@ func (s *shard) load() {
 	}}
 	s.queue = append(append([]message{first}, held...), s.queue...)
 	epoch := s.epoch
-	groups, offsets := core.Size()
+	size := core.Tally()
 	s.start()
 	s.mu.Unlock()
-	log.Info("group coordinator of a partition begins", "leaderEpoch", epoch, "groups", groups, "offsets", offsets, "records", records,
+	log.Info("group coordinator of a partition begins", "leaderEpoch", epoch, "groups", size.Groups(), "offsets", size.Offsets, "records", records,
 		"took", s.g.o.Now().Sub(begin).Round(time.Millisecond))
 }
 
