@@ -9,6 +9,8 @@ import (
 
 	"samsa/internal/base/vfs"
 	"samsa/internal/storage/logdir"
+
+	"samsa/test/peers"
 )
 
 // javaLock starts a Java process that tries the lock of a directory, says what it got, and holds it until release.
@@ -38,7 +40,7 @@ func javaLock(t *testing.T, dir string) (said string, release func()) {
 
 // D-39, J-41: samsa and a Java process keep each other out of a directory.
 func TestLockAgainstJava(t *testing.T) {
-	peers(t)
+	peers.Kafka(t)
 	dir := t.TempDir()
 	lock, err := logdir.Lock(vfs.OS(), dir)
 	if err != nil {

@@ -21,6 +21,8 @@ import (
 	"samsa/internal/raft/node"
 	"samsa/internal/storage/logdir"
 	"samsa/internal/wire/protocol"
+
+	"samsa/test/peers"
 )
 
 // freePorts finds ports nobody uses.
@@ -89,7 +91,7 @@ func features(t *testing.T, port int, deadline time.Time, gone <-chan struct{}) 
 // K-105, K-106, J-10, J-14, D-40: Apache Kafka starts on what samsa formatted, in both forms of the checkpoint, and
 // begins the cluster with the features samsa chose.
 func TestKafkaStartsOnSamsaDirectories(t *testing.T) {
-	jars := peers(t)
+	jars := peers.Kafka(t)
 	want := map[string]int16{"metadata.version": 33, "kraft.version": 1, "group.version": 1, "transaction.version": 2,
 		"eligible.leader.replicas.version": 1, "share.version": 1, "streams.version": 1}
 	for _, form := range []string{"4.x", "4.4"} {

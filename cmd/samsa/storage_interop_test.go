@@ -21,27 +21,9 @@ import (
 	"samsa/internal/raft/node"
 	"samsa/internal/storage/logdir"
 	"samsa/internal/wire/protocol"
-)
 
-// peers is where the jars of Apache Kafka 4.4.0 are. A machine without them cannot run the comparison; CI must.
-func peers(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("SAMSA_PEERS")
-	if dir == "" {
-		home, _ := os.UserHomeDir()
-		dir = filepath.Join(home, ".cache/samsa-peers/kafka-4.4.0")
-	}
-	if _, err := os.Stat(dir); err == nil {
-		if _, err := exec.LookPath("java"); err == nil {
-			return dir
-		}
-	}
-	if os.Getenv("CI") != "" {
-		t.Fatalf("no Apache Kafka in %s, or no java: run `make peers`", dir)
-	}
-	t.Skipf("no Apache Kafka in %s, or no java: run `make peers`", dir)
-	return ""
-}
+	"samsa/test/peers"
+)
 
 // ran is the outcome of one run of a storage tool.
 type ran struct {
@@ -56,7 +38,7 @@ func runKafka(t *testing.T, runs [][]string) []ran {
 	for _, args := range runs {
 		in.WriteString(strings.Join(args, "\x1f") + "\n")
 	}
-	cmd := exec.Command("java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", peers(t)+"/*", "testdata/StorageRuns.java")
+	cmd := exec.Command("java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", peers.Kafka(t)+"/*", "testdata/StorageRuns.java")
 	cmd.Stdin = strings.NewReader(in.String())
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -8,43 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"samsa/test/peers"
 )
-
-// missing ends a test whose peer is not installed: a failure under CI, else a skip.
-func missing(t testing.TB, what string) {
-	t.Helper()
-	if os.Getenv("CI") != "" {
-		t.Fatalf("%s is missing: make peers installs it", what)
-	}
-	t.Skipf("%s is missing: make peers installs it", what)
-}
-
-// Jars is the directory of Apache Kafka's jars.
-func Jars(t testing.TB) string {
-	t.Helper()
-	dir := os.Getenv("SAMSA_PEERS")
-	if dir == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		dir = filepath.Join(home, ".cache", "samsa-peers", "kafka-4.4.0")
-	}
-	if _, err := os.Stat(filepath.Join(dir, ".complete")); err != nil {
-		missing(t, "Apache Kafka (in "+dir+")")
-	}
-	return dir
-}
-
-// beside is a directory next to the jars, where the other peers are.
-func beside(t testing.TB, name string) string {
-	t.Helper()
-	dir := filepath.Join(filepath.Dir(Jars(t)), name)
-	if _, err := os.Stat(filepath.Join(dir, ".complete")); err != nil {
-		missing(t, dir)
-	}
-	return dir
-}
 
 func java(t testing.TB, level string, class string, args ...string) []string {
 	root, err := Root()
@@ -52,12 +18,12 @@ func java(t testing.TB, level string, class string, args ...string) []string {
 		t.Fatal(err)
 	}
 	var flags []string
-	if archive := Jars(t) + ".jsa"; exists(archive) { // half the time to start
+	if archive := peers.Kafka(t) + ".jsa"; exists(archive) { // half the time to start
 		flags = []string{"-XX:SharedArchiveFile=" + archive, "-Xlog:disable"}
 	}
 	flags = append(flags, "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Dlog4j2.configurationFile="+filepath.Join(root, "tools/peers/log4j2.xml"), "-Dpeer.level="+level,
-		"-cp", filepath.Join(Jars(t), "*"), class)
+		"-cp", filepath.Join(peers.Kafka(t), "*"), class)
 	return append(flags, args...)
 }
 
@@ -140,13 +106,13 @@ func Run(t testing.TB, limit time.Duration, input, program string, args ...strin
 // Python runs a script with the Python clients installed.
 func Python(t testing.TB, limit time.Duration, input, script string, args ...string) Result {
 	t.Helper()
-	return Run(t, limit, input, filepath.Join(beside(t, "python"), "bin", "python"), append([]string{script}, args...)...)
+	return Run(t, limit, input, filepath.Join(peers.Beside(t, "python"), "bin", "python"), append([]string{script}, args...)...)
 }
 
 // Node runs a script that can require kafkajs.
 func NodeJS(t testing.TB, limit time.Duration, input, script string, args ...string) Result {
 	t.Helper()
-	modules := filepath.Join(beside(t, "node"), "node_modules")
+	modules := filepath.Join(peers.Beside(t, "node"), "node_modules")
 	return Run(t, limit, input, "env", append([]string{"NODE_PATH=" + modules, "KAFKAJS_NO_PARTITIONER_WARNING=1", "node", script}, args...)...)
 }
 
@@ -154,7 +120,7 @@ func NodeJS(t testing.TB, limit time.Duration, input, script string, args ...str
 func Kcat(t testing.TB, n *Node, input string, args ...string) Result {
 	t.Helper()
 	if _, err := exec.LookPath("kcat"); err != nil {
-		missing(t, "kcat")
+		peers.Missing(t, "kcat")
 	}
 	return Run(t, time.Minute, input, "kcat", append([]string{"-b", n.Addr}, args...)...)
 }

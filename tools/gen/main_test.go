@@ -5,24 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"samsa/test/peers"
 )
 
 // The committed files are what the jars give, byte for byte, and no generated file is left over.
 func TestCommittedFilesAreReproduced(t *testing.T) {
-	dir := os.Getenv("SAMSA_PEERS")
-	if dir == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		dir = filepath.Join(home, ".cache", "samsa-peers", "kafka-4.4.0")
-	}
-	if found, _ := filepath.Glob(filepath.Join(dir, "kafka-clients-4.4.0.jar")); len(found) == 0 {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("Kafka's jars are not in %s: run make peers, or set SAMSA_PEERS", dir)
-		}
-		t.Skipf("Kafka's jars are not in %s: run make peers, or set SAMSA_PEERS", dir)
-	}
+	dir := peers.Kafka(t)
 	version, schemas, err := loadSchemas(dir)
 	if err != nil {
 		t.Fatal(err)

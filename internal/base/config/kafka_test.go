@@ -5,31 +5,19 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"samsa/test/peers"
 )
 
 // peer runs a Java program of testdata with Kafka's jars and returns its lines of fields.
 func peer(t *testing.T, program, input string) [][]*string {
 	t.Helper()
-	jars := os.Getenv("SAMSA_PEERS")
-	if jars == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		jars = filepath.Join(home, ".cache", "samsa-peers", "kafka-4.4.0")
-	}
-	if _, err := os.Stat(jars); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("Kafka's jars are not in %s: run make peers, or set SAMSA_PEERS", jars)
-		}
-		t.Skipf("Kafka's jars are not in %s: run make peers, or set SAMSA_PEERS", jars)
-	}
+	jars := peers.Kafka(t)
 	cmd := exec.Command("java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", filepath.Join(jars, "*"), filepath.Join("testdata", program))
 	cmd.Stdin = strings.NewReader(input)
 	var stderr bytes.Buffer

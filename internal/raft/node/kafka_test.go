@@ -13,27 +13,14 @@ import (
 	"samsa/internal/base/vfs"
 	"samsa/internal/raft/kraft"
 	"samsa/internal/wire/protocol"
+
+	"samsa/test/peers"
 )
 
-// kafka finds Kafka's jars and java; a test that needs them fails without when CI is set, and is skipped otherwise.
+// kafka is the classpath of Kafka's jars.
 func kafka(t *testing.T) (classpath string) {
 	t.Helper()
-	dir := os.Getenv("SAMSA_PEERS")
-	if dir == "" {
-		home, _ := os.UserHomeDir()
-		dir = filepath.Join(home, ".cache", "samsa-peers", "kafka-4.4.0")
-	}
-	_, missing := os.Stat(filepath.Join(dir, "kafka-raft-4.4.0.jar"))
-	if missing == nil {
-		_, missing = exec.LookPath("java")
-	}
-	if missing != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("java or Kafka's jars in %s are missing (%v): run make peers, or set SAMSA_PEERS", dir, missing)
-		}
-		t.Skipf("java or Kafka's jars in %s are missing: run make peers, or set SAMSA_PEERS", dir)
-	}
-	return filepath.Join(dir, "*")
+	return filepath.Join(peers.Kafka(t), "*")
 }
 
 func java(t *testing.T, classpath string, args ...string) string {

@@ -25,6 +25,8 @@ import (
 	"samsa/internal/storage/partlog"
 	"samsa/internal/storage/producerstate"
 	"samsa/internal/wire/record"
+
+	"samsa/test/peers"
 )
 
 const log4j2 = `<Configuration><Appenders><Console name="c"><PatternLayout pattern="%p %c{1} %m%n"/></Console></Appenders>
@@ -172,7 +174,7 @@ func TestHandover(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
-	k := newKafka(t, kafkaJars(t))
+	k := newKafka(t, peers.Kafka(t))
 	k.start()
 	admin := kadm.NewClient(k.client())
 	size := "1048576"

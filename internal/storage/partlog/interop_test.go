@@ -13,25 +13,9 @@ import (
 	"samsa/internal/base/vfs"
 	"samsa/internal/storage/partlog"
 	"samsa/internal/wire/record"
-)
 
-// kafkaJars is the folder with Apache Kafka 4.4.0's jars. Without it interop tests are skipped, and fail when CI is set.
-func kafkaJars(t *testing.T) string {
-	t.Helper()
-	root := os.Getenv("PEERS")
-	if root == "" {
-		home, _ := os.UserHomeDir()
-		root = filepath.Join(home, ".cache", "samsa-peers")
-	}
-	jars := filepath.Join(root, "kafka-4.4.0")
-	if _, err := os.Stat(filepath.Join(jars, ".complete")); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("Kafka's jars are not in %s: run make peers", jars)
-		}
-		t.Skipf("Kafka's jars are not in %s: run make peers", jars)
-	}
-	return jars
-}
+	"samsa/test/peers"
+)
 
 func dumpLog(t *testing.T, jars string, args ...string) string {
 	t.Helper()
@@ -145,7 +129,7 @@ func dumpEverything(t *testing.T, jars, root string, modes ...string) string {
 
 // TestDumpLogSegments: D-01, D-46, D-47, D-48, D-50, D-58, D-96, D-98, D-214; K-59.
 func TestDumpLogSegments(t *testing.T) {
-	jars := kafkaJars(t)
+	jars := peers.Kafka(t)
 	r, root := writeEverything(t, "t-0")
 	if err := r.log.Close(r.now); err != nil {
 		t.Fatal(err)

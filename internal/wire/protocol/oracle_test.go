@@ -11,34 +11,9 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-)
 
-// peerJars finds the directory of Kafka's jars: SAMSA_PEERS, or where `make peers` puts them.
-func peerJars(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("SAMSA_PEERS")
-	if dir == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		dir = filepath.Join(home, ".cache", "samsa-peers", "kafka-4.4.0")
-	}
-	missing := ""
-	if found, _ := filepath.Glob(filepath.Join(dir, "kafka-clients-4.4.0.jar")); len(found) == 0 {
-		missing = "Kafka's jars are not in " + dir + ": run make peers, or set SAMSA_PEERS"
-	} else if _, err := exec.LookPath("java"); err != nil {
-		missing = "java is not installed"
-	}
-	if missing == "" {
-		return dir
-	}
-	if os.Getenv("CI") != "" {
-		t.Fatal(missing)
-	}
-	t.Skip(missing)
-	return ""
-}
+	"samsa/test/peers"
+)
 
 // oracle is a running testdata/oracle/Oracle.java.
 type oracle struct {
@@ -54,7 +29,7 @@ func (o *oracle) ask(label, name string, version int16, b []byte, rest string) {
 // run gives Java's answers, in the order of the questions.
 func (o *oracle) run(t *testing.T) []string {
 	t.Helper()
-	cmd := exec.Command("java", "-XX:+UseSerialGC", "-Xmx512m", "-cp", filepath.Join(peerJars(t), "*"), "testdata/oracle/Oracle.java")
+	cmd := exec.Command("java", "-XX:+UseSerialGC", "-Xmx512m", "-cp", filepath.Join(peers.Kafka(t), "*"), "testdata/oracle/Oracle.java")
 	cmd.Stdin = strings.NewReader(strings.Join(o.questions, "\n") + "\n")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
@@ -74,7 +49,7 @@ func (o *oracle) run(t *testing.T) []string {
 // Every message and version, filled at random: Kafka's own classes read our bytes, write them
 // again the same, and write the same bytes from the message's JSON (A-18).
 func TestJavaOracle(t *testing.T) {
-	peerJars(t)
+	peers.Kafka(t)
 	o := &oracle{}
 	f := newFiller(5)
 	eachVersion(t, func(t *testing.T, s schemaMessage, v int16) {
@@ -114,7 +89,7 @@ func TestJavaOracle(t *testing.T) {
 // Mutated messages: what we accept, Kafka accepts, and what Kafka refuses, we refuse. The other
 // way round we are stricter in a few named ways.
 func TestJavaOracleRefusals(t *testing.T) {
-	peerJars(t)
+	peers.Kafka(t)
 	o := &oracle{}
 	var ours []error
 	f := newFiller(6)
