@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // Mark is the present end of the node's log, for LogSince.
@@ -87,6 +89,22 @@ func (n *Node) Memory(field string) int64 {
 	}
 	n.t.Fatalf("/proc/%d/status has no %s", n.Pid(), field)
 	return 0
+}
+
+// CPU is the processor time the process on the node has used, in steps of 10 ms.
+func (n *Node) CPU() time.Duration {
+	n.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.Pid()))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	user, err1 := strconv.Atoi(fields[11])
+	system, err2 := strconv.Atoi(fields[12])
+	if err1 != nil || err2 != nil {
+		n.t.Fatalf("/proc/%d/stat: %s", n.Pid(), text)
+	}
+	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
 // Metric is the sum of the samples of a metric on /metrics whose labels contain all of labels.

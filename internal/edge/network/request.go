@@ -146,7 +146,11 @@ func (r *Request) NoReply() { r.Conn.complete(r, nil) }
 // Close ends the connection because of what this request said or because it cannot be
 // answered. The reason is logged once.
 func (r *Request) Close(reason error) {
-	r.Conn.Close(fmt.Errorf("%s v%d of client %q: %w", protocol.ApiName(r.Key), r.Version, r.ClientID, reason))
+	name := protocol.ApiName(r.Key)
+	if name == "" {
+		name = fmt.Sprintf("request %d", r.Key)
+	}
+	r.Conn.Close(fmt.Errorf("%s v%d of client %.100q: %w", name, r.Version, r.ClientID, reason))
 	r.Conn.complete(r, nil)
 }
 
