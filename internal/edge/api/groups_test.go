@@ -184,7 +184,7 @@ func codeOf(e *kerr.Error) int16 {
 	return e.Code
 }
 
-// D-153, T-16: the coordinator of a group by every version; other kinds of keys are refused in words.
+// D-153: the coordinator of a group by every version; other kinds of keys are refused in words.
 func TestFindCoordinator(t *testing.T) {
 	b := startGroups(t, true)
 	for v := int16(0); v <= 6; v++ {
