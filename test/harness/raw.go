@@ -67,6 +67,13 @@ func (c *Conn) SendBody(key, version int16, body []byte) error {
 	return err
 }
 
+// Rewind makes the answer read next be that of the request count-1 before the last one sent, and Forward
+// goes on to the next: for requests that were sent without waiting.
+func (c *Conn) Rewind(count int) { c.last -= int32(count) - 1 }
+
+// Forward goes on to the answer of the next request; see Rewind.
+func (c *Conn) Forward() { c.last++ }
+
 // Answer reads one answer as that of a request of key at version. Nothing may be left behind it.
 func (c *Conn) Answer(key, version int16) (protocol.Response, error) {
 	body, err := c.AnswerBody(key, version)
