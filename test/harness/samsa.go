@@ -249,3 +249,21 @@ func (n *Node) ended() {
 	n.log.Close()
 	n.cmd = nil
 }
+
+// Set replaces a line of server.properties, or adds one.
+func (n *Node) Set(key, value string) {
+	n.t.Helper()
+	text, err := os.ReadFile(n.Properties)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	var lines []string
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, key+"=") {
+			lines = append(lines, line)
+		}
+	}
+	if err := os.WriteFile(n.Properties, []byte(strings.Join(lines, "")+key+"="+value+"\n"), 0o644); err != nil {
+		n.t.Fatal(err)
+	}
+}
