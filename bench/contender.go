@@ -32,25 +32,30 @@ func setPort(port int) {
 const clusterID = "SamsaBenchCluster00000"
 
 func contenderOf(name string) contender {
+	c, err := contenderByName(name)
+	check(err)
+	return c
+}
+
+func contenderByName(name string) (contender, error) {
 	switch name {
 	case "samsa":
 		return contender{name, formatSamsa, func(b *bench, dir string) *exec.Cmd {
 			return exec.Command(b.samsa, "server", "-c", properties(dir), "--log-level", "warn")
-		}}
+		}}, nil
 	case "kafka":
 		return contender{name, formatKafka, func(b *bench, dir string) *exec.Cmd {
 			return b.java([]string{"-Xms1g", "-Xmx1g", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20",
 				"-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent", "-Djava.awt.headless=true"}, "kafka.Kafka", properties(dir))
-		}}
+		}}, nil
 	case "floor":
 		return contender{name, func(*bench, string) {}, func(b *bench, dir string) *exec.Cmd {
 			self, err := os.Executable()
 			check(err)
 			return exec.Command(self, "floor", brokerAddr, dir)
-		}}
+		}}, nil
 	}
-	check(fmt.Errorf("no contender %q: samsa, kafka, floor", name))
-	return contender{}
+	return contender{}, fmt.Errorf("no contender %q: samsa, kafka, floor", name)
 }
 
 // java runs one of Kafka's classes with logging turned down.
