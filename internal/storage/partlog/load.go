@@ -277,13 +277,18 @@ func (ld *loader) openSegments() error {
 		if !ok {
 			continue
 		}
-		_, hasLog := ld.files[fileName(offset, logSuffix)]
-		orphan := (suffix == indexSuffix || suffix == timeSuffix || suffix == txnSuffix) && !hasLog
 		if suffix == windowSuffix {
-			_, found := slices.BinarySearch(l.snapshots, offset)
-			orphan = !found
+			// Apache Kafka removes a snapshot and does not know of the window beside it.
+			if _, found := slices.BinarySearch(l.snapshots, offset); !found {
+				ld.info.LeftoversRemoved++
+				if err := ld.remove(name); err != nil {
+					return err
+				}
+			}
+			continue
 		}
-		if orphan {
+		_, hasLog := ld.files[fileName(offset, logSuffix)]
+		if (suffix == indexSuffix || suffix == timeSuffix || suffix == txnSuffix) && !hasLog {
 			ld.info.LeftoversRemoved++
 			ld.log().Warn("removing file that belongs to no segment", "path", ld.o.Dir+"/"+name)
 			if err := ld.remove(name); err != nil {
