@@ -182,19 +182,7 @@ func (c *Conn) fill() error {
 			return err
 		}
 	}
-	err := c.transport.read(func(read func([]byte) (int, error)) error {
-		if c.buf == nil {
-			c.buf = c.firstBuffer()
-		}
-		n, err := read(c.buf.b[c.buf.w:])
-		c.buf.w += n
-		c.server.stats.BytesIn.Add(int64(n))
-		if err != nil && c.buf.r == c.buf.w {
-			c.dropBuffer()
-		}
-		return err
-	})
-	if err != nil {
+	if err := c.transport.read(c); err != nil {
 		if errors.Is(err, io.EOF) {
 			err = errPeerClosed
 		}
@@ -206,6 +194,20 @@ func (c *Conn) fill() error {
 	c.lastActive.Store(c.server.options.Now().UnixMilli())
 	c.inFrame.Store(true)
 	return nil
+}
+
+// take reads once into the buffer, which a connection without bytes in hand takes first.
+func (c *Conn) take(read func([]byte) (int, error)) error {
+	if c.buf == nil {
+		c.buf = c.firstBuffer()
+	}
+	n, err := read(c.buf.b[c.buf.w:])
+	c.buf.w += n
+	c.server.stats.BytesIn.Add(int64(n))
+	if err != nil && c.buf.r == c.buf.w {
+		c.dropBuffer()
+	}
+	return err
 }
 
 // makeRoom moves the bytes in hand to the front of the buffer, or to a larger one. A buffer

@@ -29,6 +29,18 @@ type Request struct {
 	// guarded by Conn.mu
 	done  bool
 	parts []Part
+
+	one      [1]Part // parts, where one is all
+	oneTaken atomic.Bool
+}
+
+// single makes parts of one buffer. A second answer, which will be ignored, must not touch the first.
+func (r *Request) single(buf *outBuffer) []Part {
+	if r.oneTaken.Swap(true) {
+		return []Part{{Bytes: buf.b, pooled: buf}}
+	}
+	r.one[0] = Part{Bytes: buf.b, pooled: buf}
+	return r.one[:]
 }
 
 // Local is how long the request was served on its connection's read loop, when it was not answered
@@ -96,7 +108,7 @@ func (r *Request) ReplyVersion(response appender, version int16) {
 		return
 	}
 	buf.b = dst
-	r.finish([]Part{{Bytes: dst, pooled: buf}}, int64(len(dst)))
+	r.finish(r.single(buf), int64(len(dst)))
 }
 
 // ReplyParts sends a response given as its encoded body in pieces, in order. The network
@@ -130,14 +142,14 @@ func (r *Request) ReplyParts(parts []Part) {
 func (r *Request) ReplyEncoded(body []byte) {
 	buf := outBuffers.Get().(*outBuffer)
 	buf.b = append(r.responseHeader(buf.b[:0]), body...)
-	r.finish([]Part{{Bytes: buf.b, pooled: buf}}, int64(len(buf.b)))
+	r.finish(r.single(buf), int64(len(buf.b)))
 }
 
 // ReplyRaw sends an answer that has its response header already, as an Envelope brings it. It is copied.
 func (r *Request) ReplyRaw(answer []byte) {
 	buf := outBuffers.Get().(*outBuffer)
 	buf.b = append(append(buf.b[:0], 0, 0, 0, 0), answer...)
-	r.finish([]Part{{Bytes: buf.b, pooled: buf}}, int64(len(buf.b)))
+	r.finish(r.single(buf), int64(len(buf.b)))
 }
 
 // NoReply completes a request that has no response: Produce with acks=0.

@@ -20,75 +20,102 @@ const copyRange = 8 << 10
 
 // transport moves bytes between a connection and memory.
 type transport interface {
-	// read waits for bytes and calls fill with a function that reads some; fill picks the
-	// buffer when bytes are there, so that a connection waiting for bytes holds none.
-	read(fill func(read func([]byte) (int, error)) error) error
+	// read waits for bytes and has them taken in: the buffer is picked when bytes are there, so
+	// that a connection waiting for bytes holds none.
+	read(to intake) error
 	// write sends from the front of parts as much as it can and returns what is left. With
 	// block unset it returns errWouldBlock rather than wait for the peer.
 	write(parts []Part, block bool) ([]Part, error)
 	close() error
 }
 
+// intake takes bytes from a connection; read gets some.
+type intake interface {
+	take(read func([]byte) (int, error)) error
+}
+
 // socket is the transport of a plain TCP connection: non-blocking system calls on its
-// descriptor, sendmsg for bytes and sendfile for file ranges.
+// descriptor, sendmsg for bytes and sendfile for file ranges. The functions it hands to the runtime are made
+// once, and what they need is in fields, so that neither direction allocates.
 type socket struct {
 	conn net.Conn
 	raw  syscall.RawConn
 
+	// owned by the goroutine that reads
+	readFD   uintptr
+	to       intake
+	taken    error
+	readable func(fd uintptr) bool
+	readSome func([]byte) (int, error)
+
 	// owned by the goroutine that writes
-	iov [][]byte
+	parts    []Part
+	block    bool
+	written  error
+	writable func(fd uintptr) bool
+	iov      [][]byte
 }
 
-func newSocket(conn net.Conn, raw syscall.RawConn) *socket { return &socket{conn: conn, raw: raw} }
+func newSocket(conn net.Conn, raw syscall.RawConn) *socket {
+	s := &socket{conn: conn, raw: raw}
+	s.readable, s.readSome, s.writable = s.whenReadable, s.readNow, s.whenWritable
+	return s
+}
 
 func (s *socket) close() error { return s.conn.Close() }
 
-func (s *socket) read(fill func(func([]byte) (int, error)) error) error {
-	var failed error
-	err := s.raw.Read(func(fd uintptr) bool {
-		failed = fill(func(p []byte) (int, error) {
-			for {
-				n, err := unix.Read(int(fd), p)
-				switch {
-				case err == unix.EINTR:
-				case err == unix.EAGAIN:
-					return 0, errWouldBlock
-				case err != nil:
-					return 0, fmt.Errorf("read: %w", err)
-				case n == 0:
-					return 0, io.EOF
-				default:
-					return n, nil
-				}
-			}
-		})
-		return failed != errWouldBlock
-	})
-	if err != nil {
+func (s *socket) read(to intake) error {
+	s.to = to
+	if err := s.raw.Read(s.readable); err != nil {
 		return err
 	}
-	return failed
+	return s.taken
+}
+
+func (s *socket) whenReadable(fd uintptr) bool {
+	s.readFD = fd
+	s.taken = s.to.take(s.readSome)
+	return s.taken != errWouldBlock
+}
+
+func (s *socket) readNow(p []byte) (int, error) {
+	for {
+		n, err := unix.Read(int(s.readFD), p)
+		switch {
+		case err == unix.EINTR:
+		case err == unix.EAGAIN:
+			return 0, errWouldBlock
+		case err != nil:
+			return 0, fmt.Errorf("read: %w", err)
+		case n == 0:
+			return 0, io.EOF
+		default:
+			return n, nil
+		}
+	}
 }
 
 func (s *socket) write(parts []Part, block bool) ([]Part, error) {
-	var failed error
-	err := s.raw.Write(func(fd uintptr) bool {
-		for len(parts) > 0 {
-			parts, failed = s.writeSome(int(fd), parts)
-			if failed != nil {
-				break
-			}
-		}
-		if failed == errWouldBlock && block {
-			failed = nil
-			return false // called again when the socket has room
-		}
-		return true
-	})
+	s.parts, s.block, s.written = parts, block, nil
+	err := s.raw.Write(s.writable)
+	parts, s.parts = s.parts, nil
 	if err != nil {
 		return parts, err
 	}
-	return parts, failed
+	return parts, s.written
+}
+
+func (s *socket) whenWritable(fd uintptr) bool {
+	for len(s.parts) > 0 {
+		if s.parts, s.written = s.writeSome(int(fd), s.parts); s.written != nil {
+			break
+		}
+	}
+	if s.written == errWouldBlock && s.block {
+		s.written = nil
+		return false // called again when the socket has room
+	}
+	return true
 }
 
 // writeSome makes one system call and drops what it sent from the front of parts.
@@ -222,9 +249,7 @@ type stream struct{ conn net.Conn }
 
 func (s *stream) close() error { return s.conn.Close() }
 
-func (s *stream) read(fill func(func([]byte) (int, error)) error) error {
-	return fill(s.conn.Read)
-}
+func (s *stream) read(to intake) error { return to.take(s.conn.Read) }
 
 func (s *stream) write(parts []Part, block bool) ([]Part, error) {
 	if !block {
