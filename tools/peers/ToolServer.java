@@ -8,6 +8,8 @@ import java.io.EOFException;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
 import org.apache.kafka.common.utils.internals.Exit;
 
 /**
@@ -37,7 +39,8 @@ public class ToolServer {
         DataOutputStream out = new DataOutputStream(new BufferedOutputStream(System.out));
         Exit.setExitProcedure(ToolServer::end);
         Exit.setHaltProcedure(ToolServer::end);
-        Exit.setShutdownHookAdder((name, hook) -> { });
+        List<Runnable> hooks = new ArrayList<>();
+        Exit.setShutdownHookAdder((name, hook) -> hooks.add(hook));
         while (true) {
             String tool;
             try {
@@ -63,6 +66,14 @@ public class ToolServer {
                     code = 1;
                 }
             }
+            for (Runnable hook : hooks) {
+                try {
+                    hook.run();
+                } catch (Ended e) {
+                    // a hook cannot end anything
+                }
+            }
+            hooks.clear();
             System.out.flush();
             System.err.flush();
             out.writeInt(code == null ? 0 : code);
