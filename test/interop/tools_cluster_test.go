@@ -122,7 +122,7 @@ func TestKafkaClusterTools(t *testing.T) {
 	versions := tool(t, node, "broker-api-versions")
 	has(t, "api versions", versions, `^\S+:\d+ \(id: 1 rack: null isFenced: false\) -> \($`, `^\tApiVersions\(18\): 0 to 5 \[usable: 5\]`,
 		`^\tCreateTopics\(19\): 2 to 7 \[usable: 7\]`, `^\tProduce\(0\): 0 to 13 \[usable: 13\]`, `^\tFetch\(1\): 4 to 18 \[usable: 18\]`)
-	if n := count(versions, `UNKNOWN`); n > 0 {
+	if n := matches(versions, `UNKNOWN`); n > 0 {
 		t.Errorf("%d keys that Kafka does not know are offered:\n%s", n, versions)
 	}
 

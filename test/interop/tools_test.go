@@ -38,6 +38,6 @@ func has(t *testing.T, what, text string, patterns ...string) {
 	}
 }
 
-func count(text, pattern string) int {
+func matches(text, pattern string) int {
 	return len(regexp.MustCompile("(?m)"+pattern).FindAllString(text, -1))
 }

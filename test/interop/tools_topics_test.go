@@ -49,7 +49,7 @@ func TestKafkaTopics(t *testing.T) {
 		if filter == "--at-min-isr-partitions" {
 			want = 7
 		}
-		if got := count(topics("--describe", filter), `Partition: `); got != want {
+		if got := matches(topics("--describe", filter), `Partition: `); got != want {
 			t.Errorf("%s: %d partitions, expected %d", filter, got, want)
 		}
 	}
