@@ -38,7 +38,11 @@ func (c *call) describeCluster(req *protocol.DescribeClusterRequest, resp *proto
 	case req.EndpointType != endpointBrokers && req.EndpointType != endpointControllers:
 		return kerr.UnsupportedEndpointType.With("Unsupported endpoint type %d", req.EndpointType)
 	case req.EndpointType != own:
-		return kerr.MismatchedEndpointType.With("The request was sent to an endpoint of the wrong type. Expected %s endpoints.", kindOfEndpoint(own))
+		mismatch := kerr.MismatchedEndpointType
+		if c.Version == 0 { // which cannot name a type (K-146)
+			mismatch = kerr.InvalidRequest
+		}
+		return mismatch.With("The request was sent to an endpoint of type %s, but we wanted an endpoint of type %s", kindOfEndpoint(own), kindOfEndpoint(req.EndpointType))
 	}
 	resp.ClusterId = c.server.ClusterID
 	if req.IncludeClusterAuthorizedOperations {

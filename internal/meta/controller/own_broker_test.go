@@ -20,11 +20,19 @@ func TestOwnBrokerNeedNotWaitForItsForerunner(t *testing.T) {
 		r.LogDirs = []model.UUID{s.id("d1")}
 		r.Features = []protocol.BrokerRegistrationRequestFeature{{Name: image.FeatureMetadataVersion, MinSupportedVersion: 7, MaxSupportedVersion: 33}}
 		var resp *protocol.BrokerRegistrationResponse
-		s.decide(func(d *Draft) { resp = s.c.RegisterBroker(d, Caller{Version: 4}, &r) })
+		s.decide(func(d *Draft) {
+			resp = s.c.RegisterBroker(d, Caller{Version: 4}, &r)
+			if incarnation == "killed" { // its first heartbeat begins its session
+				s.c.beats.contact(1, resp.BrokerEpoch, d.nowMs)
+			}
+		})
 		return resp.ErrorCode
 	}
-	if code := register("killed"); code != 0 {
+	if code := register("silent"); code != 0 {
 		t.Fatalf("first registration: %d", code)
+	}
+	if code := register("killed"); code != 0 {
+		t.Fatalf("registration after one that never sent a heartbeat: %d", code)
 	}
 	if code := register("stranger"); code != kerr.DuplicateBrokerRegistration.Code {
 		t.Errorf("a stranger within the session: %d, want %d", code, kerr.DuplicateBrokerRegistration.Code)

@@ -83,7 +83,9 @@ func (c *Controller) registerBroker(d *Draft, caller Caller, r *protocol.BrokerR
 		c.beats.forget(id)
 	}
 	d.append(image.BrokerRecord(b, mv))
-	c.beats.contact(id, b.Epoch, d.nowMs)
+	if same { // the session of a new incarnation begins with its first heartbeat (K-132)
+		c.beats.contact(id, b.Epoch, d.nowMs)
+	}
 	return b.Epoch, nil
 }
 

@@ -57,6 +57,7 @@ func TestFetchOnTheController(t *testing.T) {
 		t.Errorf("create: %d %q", r.ErrorCode, value(r.ErrorMessage))
 	}
 	del := protocol.Make[protocol.DeleteTopicsRequest]()
+	del.TimeoutMs = 30000
 	del.Topics = []protocol.DeleteTopicsRequestDeleteTopicState{{Name: text("__cluster_metadata")}}
 	if r := ask[protocol.DeleteTopicsResponse](t, b, 6, &del).Responses[0]; r.ErrorCode != 3 {
 		t.Errorf("delete: %d", r.ErrorCode)
@@ -213,7 +214,7 @@ func TestForwarded(t *testing.T) {
 	for range 3 { // AllocateProducerIds, by the broker itself
 		eventually(t, "a producer id is there", func() bool {
 			init := protocol.Make[protocol.InitProducerIdRequest]()
-			init.TransactionTimeoutMs = 60000
+			init.TransactionTimeoutMs, init.ProducerId, init.ProducerEpoch, init.TransactionalId = 60000, -1, -1, nil
 			got := ask[protocol.InitProducerIdResponse](t, c, 4, &init)
 			if got.ErrorCode == 14 {
 				return false
@@ -238,9 +239,9 @@ func sameCodes(got []int16, want ...int16) bool {
 func TestTwoControllerListeners(t *testing.T) {
 	second := fmt.Sprintf("127.0.0.1:%d", harness.FreePort(t))
 	n := harness.NewNode(t, 1)
-	n.Set("listeners", "PLAINTEXT://"+n.Addr+",CONTROLLER://"+n.Controller+",inner://"+second)
-	n.Set("controller.listener.names", "CONTROLLER,inner")
-	n.Set("listener.security.protocol.map", "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,inner:PLAINTEXT")
+	n.Set("listeners", "PLAINTEXT://"+n.Addr+",CONTROLLER://"+n.Controller+",INNER://"+second)
+	n.Set("controller.listener.names", "CONTROLLER,INNER")
+	n.Set("listener.security.protocol.map", "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,INNER:PLAINTEXT")
 	if onKafka {
 		n.FormatKafka()
 	} else {
