@@ -13,6 +13,7 @@ import (
 
 	"samsa/internal/base/vfs"
 	"samsa/internal/raft/kraft"
+	"samsa/internal/wire/record"
 )
 
 var (
@@ -243,7 +244,19 @@ func TestDamagedFiles(t *testing.T) {
 		"empty_closed_segment":       {func(fs vfs.FS) { edit(fs, log, func([]byte) []byte { return nil }) }, []string{"damaged", "begins at offset"}},
 		"missing_first_segment":      {func(fs vfs.FS) { must(t, fs.Remove(log)) }, []string{"begins at offset", "snapshot"}},
 		"flipped_before_later_epoch": {func(fs vfs.FS) { edit(fs, last(fs), flip(70)) }, []string{"damaged", "synced once"}},
-		"torn_tail":                  {func(fs vfs.FS) { edit(fs, last(fs), func(b []byte) []byte { return append(b, 1, 2, 3) }) }, nil},
+		"flipped_after_a_clean_stop": {func(fs vfs.FS) { edit(fs, last(fs), flip(-30)) }, []string{"damaged", "was closed at offset", "backup"}},
+		"cut_after_a_clean_stop":     {func(fs vfs.FS) { edit(fs, last(fs), func(b []byte) []byte { return b[:len(b)-5] }) }, []string{"damaged", "was closed at offset", "backup"}},
+		"last_batch_gone_after_a_clean_stop": {func(fs vfs.FS) {
+			edit(fs, last(fs), func(b []byte) []byte {
+				size := 0
+				for batch, err := range record.Split(b) {
+					must(t, err)
+					size = len(batch)
+				}
+				return b[:len(b)-size]
+			})
+		}, []string{"ends at offset", "was closed at offset", "backup"}},
+		"torn_tail": {func(fs vfs.FS) { edit(fs, last(fs), func(b []byte) []byte { return append(b, 1, 2, 3) }) }, nil},
 		"all_segments_missing": {func(fs vfs.FS) {
 			for _, n := range listDir(t, fs, dir) {
 				if strings.HasSuffix(n, ".log") {

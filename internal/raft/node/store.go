@@ -71,6 +71,10 @@ func openStore(opts *Options, out *slog.Logger, now func() int64) (*store, kraft
 	if segs, err = s.verify(segs, snaps); err != nil {
 		return nil, state, err
 	}
+	closed, err := closedAt(s.fs, s.dir) // before the log is opened, which removes what is beyond its end
+	if err != nil {
+		return nil, state, unreadable(err)
+	}
 	seen := s.readEpochFile()
 	start := int64(0)
 	if len(segs) > 0 {
@@ -103,7 +107,7 @@ func openStore(opts *Options, out *slog.Logger, now func() int64) (*store, kraft
 		log.Abandon()
 		return nil, state, err
 	}
-	if err := s.refuseShort(&state, seen, opts); err != nil {
+	if err := s.refuseShort(&state, seen, closed, opts); err != nil {
 		log.Abandon()
 		return nil, state, err
 	}
@@ -116,7 +120,11 @@ func (s *store) verify(segs []logSegment, snaps []snapshotFile) ([]logSegment, e
 	if n := len(snaps); n > 0 && !snaps[n-1].id.IsBootstrap() {
 		newest = snaps[n-1].id.Offset
 	}
-	keep, why, err := verifyLog(s.fs, segs, newest)
+	closed, err := closedAt(s.fs, s.dir)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	keep, why, err := verifyLog(s.fs, segs, newest, closed)
 	if err != nil || keep == 0 {
 		return segs, err
 	}
@@ -146,27 +154,36 @@ func (s *store) readEpochFile() []epochs.Entry {
 }
 
 // refuseShort keeps a single voter from going on with a log that lost its end or all of it. leader-epoch-checkpoint is written after the
-// records it speaks of were synced (Kafka may write its last line just before them), so an epoch that begins beyond the log was there once.
-func (s *store) refuseShort(state *kraft.LogState, seen []epochs.Entry, opts *Options) error {
+// records it speaks of were synced (Kafka may write its last line just before them), so an epoch that begins beyond the log was there once;
+// and closed is an offset up to which the log was synced when it was closed.
+func (s *store) refuseShort(state *kraft.LogState, seen []epochs.Entry, closed int64, opts *Options) error {
 	voters := opts.StaticVoters
 	for _, r := range state.Control {
 		if r.Voters != nil {
 			voters = r.Voters
 		}
 	}
-	if len(seen) == 0 || !voters.IsOnlyVoter(kraft.ReplicaKey{ID: opts.NodeID, Directory: opts.Directory}) {
+	if !voters.IsOnlyVoter(kraft.ReplicaKey{ID: opts.NodeID, Directory: opts.Directory}) {
 		return nil // the other voters have it
 	}
-	last := seen[len(seen)-1]
-	if last.Start < state.End || last.Start == state.End && state.End > state.Start {
-		return nil
+	covered := int64(-1)
+	if n := len(state.Snapshots); n > 0 && !state.Snapshots[n-1].ID.IsBootstrap() {
+		covered = state.Snapshots[n-1].ID.Offset
 	}
-	if n := len(state.Snapshots); n > 0 && !state.Snapshots[n-1].ID.IsBootstrap() && state.Snapshots[n-1].ID.Offset >= last.Start {
-		return nil // a snapshot stands for it
+	if n := len(seen); n > 0 {
+		last := seen[n-1]
+		short := last.Start > state.End || last.Start == state.End && state.End == state.Start
+		if short && covered < last.Start {
+			return fmt.Errorf("the metadata log in %s ends at offset %d, but %s says that leader epoch %d began at offset %d: records that were acknowledged are gone, "+
+				"and no other voter has them. Restore the directory from a backup; to go on without them all the same, remove %s", s.dir, state.End,
+				epochs.FileName, last.Epoch, last.Start, epochs.FileName)
+		}
 	}
-	return fmt.Errorf("the metadata log in %s ends at offset %d, but %s says that leader epoch %d began at offset %d: records that were acknowledged are gone, "+
-		"and no other voter has them. Restore the directory from a backup; to go on without them all the same, remove %s", s.dir, state.End,
-		epochs.FileName, last.Epoch, last.Start, epochs.FileName)
+	if closed > state.End && covered < closed {
+		return fmt.Errorf("the metadata log in %s ends at offset %d, but it was closed at offset %d, as %020d.snapshot says: records that were acknowledged are gone, "+
+			"and no other voter has them. Restore the directory from a backup; to go on without them all the same, remove %020d.snapshot", s.dir, state.End, closed, closed, closed)
+	}
+	return nil
 }
 
 func (s *store) makeDir() error {

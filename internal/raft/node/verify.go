@@ -22,7 +22,9 @@ import (
 //   - it lies in a segment that is not the last one, or segments do not join: they were synced when they were rolled;
 //   - a whole batch of a later leader epoch follows: an epoch begins only after everything before it was read back;
 //   - a whole batch follows that was written more than rotAfter later: every append is synced before it is acknowledged, so an
-//     unsynced tail spans the time of one fsync, not minutes. An idle controller writes every half second, so old rot shows.
+//     unsynced tail spans the time of one fsync, not minutes. An idle controller writes every half second, so old rot shows;
+//   - the log was closed or rolled at a later offset, which the producer snapshot named after that offset says: everything below it was
+//     synced.
 //
 // Then the node does not start, and says what is damaged and what can be done.
 const rotAfter = 60_000 // ms
@@ -62,6 +64,23 @@ func listSegments(fsys vfs.FS, dir string) ([]logSegment, error) {
 	return segs, nil
 }
 
+// closedAt is the greatest offset at which the log was closed cleanly or rolled: that of its newest producer snapshot, -1 if there is none.
+func closedAt(fsys vfs.FS, dir string) (int64, error) {
+	entries, err := fsys.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return -1, nil
+	}
+	newest := int64(-1)
+	for _, e := range entries {
+		if digits, ok := strings.CutSuffix(e.Name(), ".snapshot"); ok && len(digits) == 20 {
+			if offset, err := strconv.ParseInt(digits, 10, 64); err == nil {
+				newest = max(newest, offset)
+			}
+		}
+	}
+	return newest, err
+}
+
 // DamagedLogError is returned by Open when the metadata log is damaged where no crash can have damaged it.
 type DamagedLogError struct {
 	Path     string
@@ -78,9 +97,9 @@ func (e *DamagedLogError) Error() string {
 
 // verifyLog reads all segments and returns an error when there is damage that is no torn tail. Damage that lies below a snapshot costs nothing: then keep is
 // the index of the first segment worth keeping, and why says what is wrong with those before it. (Deleting old segments is several renames,
-// of which a power cut may leave any.)
-func verifyLog(fsys vfs.FS, segs []logSegment, snapshot int64) (keep int, why error, err error) {
-	at := reading{epoch: -1, timestamp: -1}
+// of which a power cut may leave any.) closed is where the log was closed or rolled last, -1 if that is not known.
+func verifyLog(fsys vfs.FS, segs []logSegment, snapshot, closed int64) (keep int, why error, err error) {
+	at := reading{epoch: -1, timestamp: -1, closed: closed}
 	for i, s := range segs {
 		var damage error
 		if i > keep && s.base != at.next {
@@ -109,6 +128,7 @@ type reading struct {
 	next      int64
 	epoch     int32
 	timestamp int64
+	closed    int64 // where the log was closed or rolled last
 }
 
 // searchBytes is how far behind damage whole batches are looked for: hours of an idle controller.
@@ -137,6 +157,10 @@ func (at *reading) segment(fsys vfs.FS, s logSegment, last bool) error {
 		}
 		damage := &DamagedLogError{s.path, w.pos, at.next, why}
 		if !last {
+			return damage
+		}
+		if at.next < at.closed {
+			damage.Why += fmt.Sprintf("; the log was closed at offset %d, so it was synced once", at.closed)
 			return damage
 		}
 		rest := make([]byte, min(s.size-w.pos-1, searchBytes))
