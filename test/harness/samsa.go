@@ -267,3 +267,12 @@ func (n *Node) Set(key, value string) {
 		n.t.Fatal(err)
 	}
 }
+
+// FormatRest formats the directories that are not formatted yet.
+func (n *Node) FormatRest() {
+	n.t.Helper()
+	out, err := exec.Command(Binary(n.t), "storage", "format", "-g", "-t", "SamsaTestCluster000000", "-c", n.Properties, "--standalone").CombinedOutput()
+	if err != nil {
+		n.t.Fatalf("format: %v\n%s", err, out)
+	}
+}
