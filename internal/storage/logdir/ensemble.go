@@ -147,6 +147,14 @@ func (e *Ensemble) DirectoryID(path string) (model.DirectoryID, bool) {
 	return d.Props.DirectoryID, true
 }
 
+// Mismatch says that directories do not belong together, or not to this node.
+type Mismatch struct {
+	Text string // Kafka's, naming the file or directory
+	Next string // what the operator can do
+}
+
+func (e *Mismatch) Error() string { return e.Text }
+
 // Verify checks that the formatted directories belong together (J-18, J-19, J-20).
 //
 //	clusterID     what they must hold; nil takes that of the first directory
@@ -175,7 +183,8 @@ func (e *Ensemble) Verify(clusterID *string, nodeID model.NodeID, needOne bool) 
 			if clusterID == nil {
 				clusterID = p.ClusterID
 			} else if *p.ClusterID != *clusterID {
-				return fmt.Errorf("Invalid cluster.id in: %s. Expected %s, but read %s", path, *clusterID, *p.ClusterID)
+				return &Mismatch{fmt.Sprintf("Invalid cluster.id in: %s. Expected %s, but read %s", path, *clusterID, *p.ClusterID),
+					fmt.Sprintf("%s belongs to another cluster: mount the right disk there, or take it out of log.dirs.", d.Path)}
 			}
 		}
 		if p.NodeID != nil && *p.NodeID != nodeID {
@@ -187,10 +196,12 @@ func (e *Ensemble) Verify(clusterID *string, nodeID model.NodeID, needOne bool) 
 			continue
 		}
 		if p.DirectoryID.Reserved() {
-			return fmt.Errorf("Invalid reserved directory ID %s found in %s", p.DirectoryID, d.Path)
+			return &Mismatch{fmt.Sprintf("Invalid reserved directory ID %s found in %s", p.DirectoryID, d.Path),
+				fmt.Sprintf("Remove the line directory.id from %s: the directory then gets an id of its own.", path)}
 		}
 		if other, ok := seen[p.DirectoryID]; ok {
-			return fmt.Errorf("Duplicate directory ID Optional[%s] found. It was the ID of %s, but also of %s", p.DirectoryID, other, d.Path)
+			return &Mismatch{fmt.Sprintf("Duplicate directory ID Optional[%s] found. It was the ID of %s, but also of %s", p.DirectoryID, other, d.Path),
+				"One of them is a copy of the other, or both are the same disk: take one out of log.dirs."}
 		}
 		seen[p.DirectoryID] = d.Path
 	}

@@ -390,6 +390,11 @@ func (m *Manager) openLog(d *Directory, f found) bool {
 		m.log.Warn("a log was cut at its last whole batch", "path", f.Path, "bytesTruncated", info.BytesTruncated,
 			"segmentsDropped", info.SegmentsDropped, "logEndOffset", log.LogEndOffset())
 	}
+	if known := max(d.recovery[tp], d.highWatermark[tp]); log.LogEndOffset() < known {
+		m.log.Warn("a log ends before what its checkpoints say was there: records are lost unless another replica has them", "path", f.Path,
+			"topicID", f.Partition.Topic, "logEndOffset", log.LogEndOffset(), "recoveryPoint", d.recovery[tp], "highWatermark", d.highWatermark[tp],
+			"next", "look for missing or empty .log files; to get them back, stop the node, restore them from a backup, and start it")
+	}
 	r := &Replica{Log: log, Dir: d, Partition: f.Partition, Topic: f.Topic}
 	m.mu.Lock()
 	defer m.mu.Unlock()

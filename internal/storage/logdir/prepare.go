@@ -46,12 +46,23 @@ func Prepare(o PrepareOptions) (*Ensemble, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	e := ReadEnsemble(o.FS, o.Dirs, o.MetadataDir)
-	for _, d := range e.Dirs {
+	for i := range e.Dirs {
+		d := &e.Dirs[i]
+		if d.State == Formatted && d.Props.NodeID == nil && d.Props.ClusterID == nil {
+			// Empty or scrambled. Kafka takes it for a file of version 0 and does not start at all.
+			d.State = Unreadable
+			d.Err = fmt.Errorf("Error while reading meta.properties file %s: it holds neither node.id nor cluster.id", filepath.Join(d.Path, MetaPropertiesFile))
+		}
 		if d.State == Unreadable {
-			o.Log.Error("log directory is offline: its meta.properties cannot be read", "dir", d.Path, "err", d.Err)
+			o.Log.Error("log directory is offline: its meta.properties cannot be read", "dir", d.Path, "err", d.Err, "next",
+				"check the disk; a damaged file is restored from a backup, or from another directory's with this one's own directory.id; then restart")
 		}
 	}
 	if err := e.Verify(nil, o.NodeID, true); err != nil {
+		var mismatch *Mismatch
+		if errors.As(err, &mismatch) {
+			return nil, fmt.Errorf("%w. %s", err, mismatch.Next)
+		}
 		return nil, err
 	}
 	if err := refuseForeignMetadata(o.FS, e); err != nil {
@@ -63,9 +74,11 @@ func Prepare(o PrepareOptions) (*Ensemble, error) {
 			return nil, fmt.Errorf("No `meta.properties` found in %s (have you run `kafka-storage.sh` to format the directory?)"+
 				" Check that the disk is mounted; a new disk is formatted with `samsa storage format -g`.", d.Path)
 		case d.State == Formatted && d.Props.NodeID == nil:
-			return nil, fmt.Errorf("Error: node ID not found in %s", d.Path)
+			return nil, fmt.Errorf("Error: node ID not found in %s. %s/%s has no node.id: restore the file from a backup, or add the line node.id=%d if the directory is this node's.",
+				d.Path, d.Path, MetaPropertiesFile, o.NodeID)
 		case d.State == Formatted && d.Props.ClusterID == nil:
-			return nil, fmt.Errorf("Error: cluster ID not found in %s", d.Path)
+			return nil, fmt.Errorf("Error: cluster ID not found in %s. %s/%s has no cluster.id: restore the file from a backup, or copy the line from another directory of this node.",
+				d.Path, d.Path, MetaPropertiesFile)
 		}
 	}
 	if err := refuseSameDir(o.FS, e, o.Dirs); err != nil {

@@ -48,6 +48,8 @@ func TestPrepareConditions(t *testing.T) {
 		"dir_id_21":        {d1: good, d2: props("c", 1, "directory.id=Rr22P56NSji_e-5OsqeU5\n"), metadata: "/d1", offline: []string{"/d2"}},
 		"dir_id_26":        {d1: good, d2: props("c", 1, "directory.id=Rr22P56NSji_e-5OsqeU5AAAAA\n"), metadata: "/d1", offline: []string{"/d2"}},
 		"garbage_metadata": {d1: good, d2: "version=zwei\n", metadata: "/d2", err: []string{"Encountered I/O error in metadata log directory /d2"}},
+		"empty_file":       {d1: good, d2: "", metadata: "/d1", offline: []string{"/d2"}},
+		"scrambled":        {d1: good, d2: "\x00\xff garbage =\n:", metadata: "/d1", offline: []string{"/d2"}},
 		"huge_file":        {d1: good, d2: strings.Repeat("#", 70000), metadata: "/d1", offline: []string{"/d2"}},
 		"other_cluster":    {d1: good, d2: props("d", 1, id(2)), metadata: "/d1", err: []string{"Invalid cluster.id in: /d2/meta.properties. Expected c, but read d"}},
 		"other_node":       {d1: good, d2: props("c", 7, id(2)), metadata: "/d1", err: []string{"Stored node id 7 doesn't match previous node id 1 in /d2/meta.properties. If you moved your data,"}},
