@@ -266,7 +266,17 @@ func (b *broker) publish(delta *image.Delta, img *image.Image) error {
 		b.shown = true
 		b.unfenced <- img.Offset()
 	}
-	return nil
+	return b.judgeDirectories(delta, img)
+}
+
+// judgeDirectories: below 3.7-IV2 the metadata has no place for the directories of a broker. It runs all the
+// same, but the failure of one cannot be told (J-46): an error in the log and in metadata-apply-error-count.
+func (b *broker) judgeDirectories(delta *image.Delta, img *image.Image) error {
+	mv := img.Features().MetadataVersion()
+	if !delta.MetadataVersionChanged() || mv.DirectoryAssignment() || len(b.node.options.Config.LogDirs) < 2 {
+		return nil
+	}
+	return fmt.Errorf("Broker configuration does not support the cluster MetadataVersion: Multiple log directories (aka JBOD) are not supported in the current MetadataVersion %s. Need %s or higher", mv, image.MetadataVersionJBOD)
 }
 
 func (b *broker) waitPublished(ctx context.Context) error {
