@@ -329,7 +329,7 @@ func (ld *loader) openIndexes(s *segment, next int64) error {
 		return nil
 	}
 	bad := func(format string, args ...any) error {
-		ld.log().Warn("rebuilding indexes", "segment", s.base, "reason", fmt.Sprintf(format, args...))
+		ld.log().Debug("rebuilding indexes", "segment", s.base, "reason", fmt.Sprintf(format, args...))
 		ld.rebuild = append(ld.rebuild, s)
 		s.offsets.disk, s.times.disk, s.txns = 0, 0, 0
 		return nil
