@@ -3,6 +3,7 @@ package harness
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -275,4 +276,19 @@ func (n *Node) FormatRest() {
 	if err != nil {
 		n.t.Fatalf("format: %v\n%s", err, out)
 	}
+}
+
+// Metrics is what /metrics shows.
+func (n *Node) Metrics() string {
+	n.t.Helper()
+	resp, err := http.Get("http://" + n.HTTP + "/metrics")
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return string(text)
 }

@@ -102,6 +102,7 @@ func (c *call) configEntry(req *protocol.DescribeConfigsRequest, e *config.Entry
 	r := protocol.Make[protocol.DescribeConfigsResponseDescribeConfigsResourceResult]()
 	r.Name, r.Value, r.ReadOnly, r.IsSensitive = e.Name, e.Value, e.ReadOnly, e.Sensitive
 	r.ConfigSource = int8(e.Source)
+	r.Documentation = nil // the schema's default is ""
 	if c.Version >= 3 {
 		r.ConfigType = int8(e.Type)
 	}
