@@ -161,7 +161,7 @@ func (p *process) wait() {
 
 // until tries f until it works; the process must live meanwhile.
 func (p *process) until(what string, f func() error) {
-	deadline := time.Now().Add(5 * time.Minute)
+	deadline := time.Now().Add(15 * time.Minute)
 	for {
 		err := f()
 		if err == nil {
