@@ -115,7 +115,7 @@ func (k *kafka) start() {
 	case <-started:
 	case <-k.ended:
 		k.t.Fatalf("Kafka ended:\n%s", strings.Join(k.log(), "\n"))
-	case <-time.After(2 * time.Minute):
+	case <-time.After(6 * time.Minute):
 		k.t.Fatal("Kafka did not start")
 	}
 }
@@ -172,7 +172,7 @@ func TestHandover(t *testing.T) {
 	if os.Getenv("CI") == "" && os.Getenv("INTEROP") == "" {
 		t.Skip("starts Apache Kafka three times: set INTEROP=1 or CI=1")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
 	k := newKafka(t, peers.Kafka(t))
 	k.start()
