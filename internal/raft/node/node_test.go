@@ -82,7 +82,7 @@ func TestStaticSingleVoter(t *testing.T) {
 		}
 		meta, err := vfs.ReadFile(fs, "/d/__cluster_metadata-0/partition.metadata")
 		must(t, err)
-		if string(meta) != "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ\n" { // K-59
+		if string(meta) != "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ" { // K-59, D-44
 			t.Fatalf("partition.metadata %q", meta)
 		}
 		log, err := vfs.ReadFile(fs, "/d/__cluster_metadata-0/00000000000000000000.log")

@@ -200,7 +200,7 @@ func (s *store) makeDir() error {
 	if ok, err := exists(s.fs, path); err != nil || ok {
 		return err
 	}
-	return vfs.WriteFileAtomic(s.fs, path, []byte("version: 0\ntopic_id: "+model.MetadataTopicID.String()+"\n")) // K-59
+	return vfs.WriteFileAtomic(s.fs, path, []byte("version: 0\ntopic_id: "+model.MetadataTopicID.String())) // K-59, D-44: no newline at the end
 }
 
 // refuseLost keeps a node whose log vanished from starting with an empty one. A quorum-state file means that the node ran here, and
