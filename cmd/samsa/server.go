@@ -77,6 +77,7 @@ func serve(cfg *config.Node, log *slog.Logger, level *slog.LevelVar, started fun
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
+	boundMemory(log)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 
