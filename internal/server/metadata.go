@@ -44,6 +44,11 @@ func (n *Node) startMetadata() error {
 	if m.raft, err = node.Open(m.raftOptions()); err != nil {
 		return err
 	}
+	if cfg.Controller && len(m.raft.Voters()) == 0 {
+		n.log.Warn("no voter of the metadata quorum is known: waiting for one of controller.quorum.bootstrap.servers to say who they are", "dir", cfg.MetadataLogDir,
+			"servers", cfg.Quorum.BootstrapServers, "next", "the first controller of a new cluster is formatted with --standalone or --initial-controllers; "+
+				"if this one ran before, its __cluster_metadata-0 was lost: restore it from a backup")
+	}
 	n.api = api.New(n.apiOptions())
 	m.loader = loader.New(loader.Options{HighWatermark: m.raft.HighWatermark, Fatal: m.loaderFatal(), Logger: n.log, Now: n.now})
 	m.snapshots = loader.NewSnapshots(loader.SnapshotOptions{ // every node writes its own, brokers too (K-68)
