@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -44,7 +45,11 @@ func newDevCommand() *cobra.Command {
 			if o.disks < 1 || o.port < 1 || o.port > 65533 {
 				return &usageError{cmd, errors.New("--disks must be at least 1, and --port between 1 and 65533: the two ports after it are used too")}
 			}
-			return dev(cmd.OutOrStdout(), cmd.ErrOrStderr(), o)
+			log, level, err := newLogger(cmd.ErrOrStderr(), o.level)
+			if err != nil {
+				return &usageError{cmd, err}
+			}
+			return dev(cmd.OutOrStdout(), log, level, o)
 		},
 	}
 	cmd.Flags().StringVar(&o.dir, "dir", "data", "where the data is")
@@ -55,11 +60,7 @@ func newDevCommand() *cobra.Command {
 	return cmd
 }
 
-func dev(stdout, stderr io.Writer, o devOptions) error {
-	log, logLevel, err := newLogger(stderr, o.level)
-	if err != nil {
-		return err
-	}
+func dev(stdout io.Writer, log *slog.Logger, logLevel *slog.LevelVar, o devOptions) error {
 	properties := devProperties(o)
 	cfg, warnings, err := config.Load(config.Input{File: "samsa dev", Properties: []byte(properties), Environ: os.Environ(), Set: o.set})
 	for _, w := range warnings {
