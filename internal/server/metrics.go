@@ -1,9 +1,13 @@
 package server
 
 import (
+	"strings"
+
 	"samsa/internal/base/metric"
 	"samsa/internal/edge/network"
 	"samsa/internal/meta/image"
+	"samsa/internal/raft/kraft"
+	"samsa/internal/raft/node"
 )
 
 // What no part of a node registers by itself, under Kafka's names (metrics-4.4, K-190 to K-192). Each
@@ -25,13 +29,19 @@ func (m *metadata) raftMetrics() {
 	}
 	raft("current-leader", func() float64 { return float64(m.raft.State().Leader) })
 	raft("current-epoch", func() float64 { return float64(m.raft.State().Epoch) })
-	raft("current-vote", func() float64 { return float64(m.raft.State().Voted.ID) })
+	raft("current-vote", func() float64 {
+		s := m.raft.State()
+		if s.Role == kraft.Leader || s.Role == kraft.Candidate { // which vote for themselves
+			return float64(n.nodeID())
+		}
+		return float64(s.Voted.ID)
+	})
 	raft("high-watermark", func() float64 { return float64(m.raft.State().HighWatermark) })
 	raft("log-end-offset", func() float64 { return float64(m.raft.State().LogEnd) })
 	raft("log-end-epoch", func() float64 { return float64(m.raft.State().LogEndEpoch) })
 	raft("number-of-voters", func() float64 { return float64(m.raft.State().Voters) })
 	n.metrics.Gauges("kafka.server:type=raft-metrics,attribute=current-state", []string{"state"}, func(emit metric.Emit) {
-		emit(1, m.raft.State().Role.String())
+		emit(1, raftState(m.raft.State()))
 	})
 	s := m.loader.Stats()
 	loaded := func(name string, f func() float64) {
@@ -45,6 +55,18 @@ func (m *metadata) raftMetrics() {
 	n.gauge("kafka.server:type=MetadataLoader,name=CurrentMetadataVersion", func() float64 { return float64(n.Image().Features().MetadataVersion()) })
 	n.gauge("kafka.server:type=MetadataLoader,name=CurrentControllerId", func() float64 { return float64(s.CurrentControllerID.Load()) })
 	n.gauge("kafka.server:type=MetadataLoader,name=HandleLoadSnapshotCount", func() float64 { return float64(s.SnapshotsLoaded.Load()) })
+}
+
+// raftState is the state as Kafka's metric names it.
+func raftState(s node.State) string {
+	voted := s.Voted.ID >= 0
+	switch {
+	case s.Observer && s.Role != kraft.Leader:
+		return "observer"
+	case voted && (s.Role == kraft.Prospective || s.Role == kraft.Unattached):
+		return strings.ToLower(s.Role.String()) + "-voted"
+	}
+	return strings.ToLower(s.Role.String())
 }
 
 // controllerMetrics are those of the controller role; a standby shows what it knows of the cluster too.

@@ -104,13 +104,14 @@ func (m *Manager) fetchRefused(req *FetchRequest, p *FetchPartition, res *FetchR
 	}
 	*res = FetchResult{Err: err, HighWatermark: -1, LastStableOffset: -1, LogStartOffset: -1, PreferredReadReplica: model.NoNode,
 		Diverging: DivergingEpoch{model.NoEpoch, -1}, Leader: noLeader}
-	switch k := kerr.Of(err); k {
+	k := kerr.Of(err)
+	switch k {
 	case kerr.NotLeaderOrFollower, kerr.FencedLeaderEpoch:
 		res.Leader = m.currentLeader(p.Partition)
 	case kerr.UnknownServerError:
 		m.log.Error("cannot read", "topicID", p.Partition.Topic, "topic", p.Topic, "partition", p.Partition.Partition, "offset", p.FetchOffset, "err", err)
 	}
-	m.stats.failedFetch.Inc()
+	m.stats.notFetched(p.Topic, m.hosted.get(p.Partition) != nil, k)
 }
 
 // readOne reads one partition. moved: a high or low watermark moved, so that others are to be woken.

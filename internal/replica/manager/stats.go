@@ -16,7 +16,7 @@ import (
 type stats struct {
 	reg                                           *metric.Registry
 	all                                           *topicStats
-	bytesRejected, failedFetch                    *metric.Counter
+	bytesRejected                                 *metric.Counter
 	badCRC, badMagic, badSequence, noKey, convert *metric.Counter
 	replicationIn, replicationOut                 *metric.Counter
 	isrExpands, isrShrinks, isrFailures           *metric.Counter
@@ -26,7 +26,7 @@ type stats struct {
 
 // topicStats are the meters of one topic, or of all.
 type topicStats struct {
-	messagesIn, bytesIn, bytesOut, produces, failedProduces, fetches *metric.Counter
+	messagesIn, bytesIn, bytesOut, produces, failedProduces, fetches, failedFetches *metric.Counter
 }
 
 const topicMetrics = "kafka.server:type=BrokerTopicMetrics,name="
@@ -47,6 +47,7 @@ func (s *stats) newTopic(labels ...string) *topicStats {
 		produces:       s.meter(topicMetrics+"TotalProduceRequestsPerSec", labels...),
 		failedProduces: s.meter(topicMetrics+"FailedProduceRequestsPerSec", labels...),
 		fetches:        s.meter(topicMetrics+"TotalFetchRequestsPerSec", labels...),
+		failedFetches:  s.meter(topicMetrics+"FailedFetchRequestsPerSec", labels...),
 	}
 }
 
@@ -64,7 +65,7 @@ func (s *stats) forget(name string) {
 	if _, had := s.topics.LoadAndDelete(name); !had || s.reg == nil {
 		return
 	}
-	for _, n := range []string{"MessagesIn", "BytesIn", "BytesOut", "TotalProduceRequests", "FailedProduceRequests", "TotalFetchRequests"} {
+	for _, n := range []string{"MessagesIn", "BytesIn", "BytesOut", "TotalProduceRequests", "FailedProduceRequests", "TotalFetchRequests", "FailedFetchRequests"} {
 		s.reg.Remove(topicMetrics+n+"PerSec", "topic", name)
 	}
 }
@@ -73,7 +74,7 @@ func (s *stats) init(m *Manager, reg *metric.Registry) {
 	s.reg = reg
 	s.all = s.newTopic()
 	named := func(name string) *metric.Counter { return s.meter(topicMetrics + name) }
-	s.bytesRejected, s.failedFetch = named("BytesRejectedPerSec"), named("FailedFetchRequestsPerSec")
+	s.bytesRejected = named("BytesRejectedPerSec")
 	s.badCRC, s.badMagic = named("InvalidMessageCrcRecordsPerSec"), named("InvalidMagicNumberRecordsPerSec")
 	s.badSequence, s.noKey = named("InvalidOffsetOrSequenceRecordsPerSec"), named("NoKeyCompactedTopicRecordsPerSec")
 	s.convert = named("ProduceMessageConversionsPerSec")
@@ -175,14 +176,20 @@ func (s *stats) appended(topic string, records, bytes int, v *record.Validated) 
 	}
 }
 
-// refused counts records that were not. hosted: the topic is here, so that it may have meters of its own.
+// refused counts records that were not. hosted: the topic is here, so that it may have meters of its own. What a client
+// does wrong every day is no failure: the meter of those is for what a broker should not meet.
 func (s *stats) refused(topic string, hosted bool, k *kerr.Error, bytes int) {
-	s.all.produces.Inc()
-	s.all.failedProduces.Inc()
-	if hosted {
-		t := s.topic(topic)
+	failed := true
+	switch k {
+	case kerr.UnknownTopicOrPartition, kerr.UnknownTopicId, kerr.NotLeaderOrFollower, kerr.MessageTooLarge, kerr.RecordListTooLarge,
+		kerr.CorruptMessage, kerr.KafkaStorageError, kerr.InvalidTopicException:
+		failed = false
+	}
+	for _, t := range s.metersOf(topic, hosted) {
 		t.produces.Inc()
-		t.failedProduces.Inc()
+		if failed {
+			t.failedProduces.Inc()
+		}
 	}
 	switch k {
 	case kerr.CorruptMessage:
@@ -191,6 +198,24 @@ func (s *stats) refused(topic string, hosted bool, k *kerr.Error, bytes int) {
 		s.badSequence.Inc()
 	case kerr.MessageTooLarge, kerr.RecordListTooLarge:
 		s.bytesRejected.Add(int64(bytes))
+	}
+}
+
+// metersOf are the meters of all topics, and of this one if it is here.
+func (s *stats) metersOf(topic string, hosted bool) []*topicStats {
+	if !hosted {
+		return []*topicStats{s.all}
+	}
+	return []*topicStats{s.all, s.topic(topic)}
+}
+
+// notFetched counts a partition that could not be read.
+func (s *stats) notFetched(topic string, hosted bool, k *kerr.Error) {
+	for _, t := range s.metersOf(topic, hosted) {
+		t.fetches.Inc()
+		if k == kerr.UnknownServerError {
+			t.failedFetches.Inc()
+		}
 	}
 }
 
