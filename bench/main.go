@@ -139,6 +139,7 @@ func selected(names string) []workload {
 // run measures a workload on each contender, alternating, and lays the medians out.
 func (b *bench) run(w workload, who []string, rounds int) string {
 	results := map[string]map[string][]float64{}
+	begin, before := time.Now(), load()
 	for round := range rounds {
 		for _, name := range who {
 			if name == "floor" && !w.floor {
@@ -158,7 +159,8 @@ func (b *bench) run(w workload, who []string, rounds int) string {
 		}
 	}
 	var t strings.Builder
-	fmt.Fprintf(&t, "### %s\n\n%s\n\n| | %s |\n| --- |%s\n", w.name, w.what, strings.Join(columns(w.figures), " | "), strings.Repeat(" --- |", len(w.figures)))
+	about := fmt.Sprintf("%s\n\n%d rounds in %s; load average of the machine %s before, %s after.", w.what, rounds, time.Since(begin).Round(time.Second), before, load())
+	fmt.Fprintf(&t, "### %s\n\n%s\n\n| | %s |\n| --- |%s\n", w.name, about, strings.Join(columns(w.figures), " | "), strings.Repeat(" --- |", len(w.figures)))
 	for _, name := range who {
 		if results[name] == nil {
 			continue

@@ -38,6 +38,13 @@ func quantile(d []time.Duration, q float64) float64 {
 	return float64(d[min(len(d)-1, int(q*float64(len(d))))]) / float64(time.Millisecond)
 }
 
+// load is the machine's load average over a minute: on a busy one the figures tell less.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	check(err)
+	return strings.Fields(string(text))[0]
+}
+
 // cpuSeconds is what a process has used so far, user and system.
 func cpuSeconds(pid int) float64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
