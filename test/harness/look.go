@@ -2,10 +2,12 @@ package harness
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -119,13 +121,14 @@ func (n *Node) Metric(name string, labels ...string) float64 {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	sum := 0.0
+	sum, found := 0.0, false
 lines:
 	for line := range strings.Lines(string(text)) {
 		rest, ok := strings.CutPrefix(line, name)
 		if !ok || rest == "" || rest[0] != '{' && rest[0] != ' ' {
 			continue
 		}
+		found = true
 		for _, l := range labels {
 			if !strings.Contains(rest, l) {
 				continue lines
@@ -138,5 +141,37 @@ lines:
 		}
 		sum += v
 	}
+	if !found {
+		n.t.Fatalf("/metrics has no %s", name)
+	}
 	return sum
+}
+
+// Amend appends properties, which count more than the same ones before them.
+func (n *Node) Amend(lines ...string) {
+	n.t.Helper()
+	f, err := os.OpenFile(n.Properties, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	_, err = f.WriteString(strings.Join(lines, "\n") + "\n")
+	if err := errors.Join(err, f.Close()); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// NewPair lays out and formats a controller and a broker of its own, node 2.
+func NewPair(t testing.TB, brokerDirs int, extra ...string) (controller, broker *Node) {
+	t.Helper()
+	controller = NewNode(t, 1, extra...)
+	controller.Amend("process.roles=controller", "listeners=CONTROLLER://"+controller.Controller)
+	controller.Format()
+	broker = NewNode(t, brokerDirs, extra...)
+	broker.Controller = controller.Controller
+	broker.Amend("process.roles=broker", "node.id=2", "listeners=PLAINTEXT://"+broker.Addr, "controller.quorum.bootstrap.servers="+controller.Controller)
+	out, err := exec.Command(Binary(t), "storage", "format", "-t", clusterID, "-c", broker.Properties).CombinedOutput()
+	if err != nil {
+		t.Fatalf("format: %v\n%s", err, out)
+	}
+	return controller, broker
 }

@@ -119,10 +119,13 @@ func NewNode(t testing.TB, dirs int, extra ...string) *Node {
 	return n
 }
 
+// clusterID is that of every node of the tests.
+const clusterID = "SamsaTestCluster000000"
+
 // Format formats the node's directories with `samsa storage format`.
 func (n *Node) Format() {
 	n.t.Helper()
-	out, err := exec.Command(Binary(n.t), "storage", "format", "-t", "SamsaTestCluster000000", "-c", n.Properties, "--standalone").CombinedOutput()
+	out, err := exec.Command(Binary(n.t), "storage", "format", "-t", clusterID, "-c", n.Properties, "--standalone").CombinedOutput()
 	if err != nil {
 		n.t.Fatalf("format: %v\n%s", err, out)
 	}

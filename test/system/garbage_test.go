@@ -290,7 +290,7 @@ func TestHalfFrames(t *testing.T) {
 		return nil
 	})
 	n.Eventually("their memory is given back", 10*time.Second, func() error {
-		if v := n.Metric("samsa_network_requestbufferbytes"); v != 0 {
+		if v := n.Metric("kafka_network_socketserver_memorypoolused"); v != 0 {
 			return fmt.Errorf("%v bytes", v)
 		}
 		return nil
