@@ -91,3 +91,24 @@ func TestDescribeConfigs(t *testing.T) {
 		}
 	}
 }
+
+// K-12: the quorum's timers, as a running node describes them.
+func TestQuorumTimers(t *testing.T) {
+	n := serve(t, 1)
+	req := protocol.Make[protocol.DescribeConfigsRequest]()
+	req.Resources = []protocol.DescribeConfigsRequestDescribeConfigsResource{{ResourceType: 4, ResourceName: "1"}}
+	got := map[string]string{}
+	for _, e := range ask[protocol.DescribeConfigsResponse](t, harness.Dial(t, n.Addr), 4, &req).Results[0].Configs {
+		if e.ConfigSource == 5 {
+			got[e.Name] = value(e.Value)
+		}
+	}
+	for name, want := range map[string]string{
+		"election.timeout.ms": "1000", "fetch.timeout.ms": "2000", "election.backoff.max.ms": "1000", "request.timeout.ms": "2000",
+		"retry.backoff.ms": "20", "append.linger.ms": "25", "auto.join.enable": "false", "fetch.max.bytes": "1048576", "fetch.snapshot.max.bytes": "1048576",
+	} {
+		if got["controller.quorum."+name] != want {
+			t.Errorf("%s is %q, want %q", name, got["controller.quorum."+name], want)
+		}
+	}
+}
