@@ -48,6 +48,14 @@ func prepare(t *testing.T, clean bool) *prepared {
 		n.Kill()
 	}
 	w := &prepared{node: n}
+	w.find(t)
+	return w
+}
+
+// find notes in which directory each partition is.
+func (w *prepared) find(t *testing.T) {
+	t.Helper()
+	n := w.node
 	for p := range w.dirs {
 		w.dirs[p] = slices.IndexFunc(n.LogDirs, func(dir string) bool {
 			_, err := os.Stat(filepath.Join(dir, partitionName(p)))
@@ -60,7 +68,6 @@ func prepare(t *testing.T, clean bool) *prepared {
 	if w.in(0) == nil || w.in(1) == nil {
 		t.Fatalf("all partitions are in one directory: %v", w.dirs)
 	}
-	return w
 }
 
 // fill produces the records of [from, to) to every partition.
@@ -136,7 +143,7 @@ func read(t *testing.T, conn *harness.Conn, p int32) string {
 		part := protocol.Make[protocol.FetchRequestFetchPartition]()
 		part.Partition, part.CurrentLeaderEpoch, part.FetchOffset, part.PartitionMaxBytes = p, -1, next, 1<<20
 		fetch.Topics = []protocol.FetchRequestFetchTopic{{Topic: damagedTopic, Partitions: []protocol.FetchRequestFetchPartition{part}}}
-		resp, err := conn.Ask(4, &fetch)
+		resp, err := conn.Ask(11, &fetch)
 		if err != nil {
 			t.Fatal(err)
 		}
