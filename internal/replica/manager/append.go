@@ -208,6 +208,9 @@ func (m *Manager) refused(e *AppendEntry, res *AppendResult, log *partlog.Log, e
 		for _, f := range why.Records {
 			res.RecordErrors = append(res.RecordErrors, RecordError(f))
 		}
+		if kerr.Of(err) == kerr.UnknownServerError { // what Kafka trips over is the client's mistake
+			err = kerr.InvalidRecord.Wrap(err)
+		}
 	}
 	res.Err = err
 	k := kerr.Of(err)

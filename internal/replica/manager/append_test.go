@@ -1,7 +1,9 @@
 package manager
 
 import (
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,6 +66,7 @@ func TestProduceRefusals(t *testing.T) {
 			{"acks 2", tp(1, 0), "a", good, 2, 11, true, kerr.InvalidRequiredAcks, -1},
 			{"internal topic", tp(3, 0), "__consumer_offsets", good, 1, 11, true, kerr.InvalidTopicException, -1},
 			{"checksum", tp(1, 0), "a", flipped, 1, 11, true, kerr.CorruptMessage, -1},
+			{"a codec that does not exist", tp(1, 0), "a", coded(5), 1, 11, true, kerr.InvalidRecord, 0},
 			{"base offset", tp(1, 0), "a", based(5), 1, 11, true, kerr.InvalidRecord, 0},
 			{"no such partition", tp(1, 9), "a", good, 1, 11, true, kerr.UnknownTopicOrPartition, -1},
 			{"no such topic", tp(8, 0), "zzz", good, 1, 11, true, kerr.UnknownTopicOrPartition, -1},
@@ -102,6 +105,14 @@ func zstd(v string) []byte {
 	b := record.NewBuilder(o)
 	b.Append(time.Now().UnixMilli(), nil, []byte(v), nil)
 	return b.Build(nil)
+}
+
+// coded is a batch that names a codec by its number.
+func coded(codec byte) []byte {
+	b := batch("v")
+	b[22] = codec
+	binary.BigEndian.PutUint32(b[17:], crc32.Checksum(b[21:], crc32.MakeTable(crc32.Castagnoli)))
+	return b
 }
 
 func based(offset int64) []byte {
