@@ -35,7 +35,7 @@ func (c *Controller) CreatePartitions(d *Draft, caller Caller, r *protocol.Creat
 			}
 		}
 		resp.Results = append(resp.Results, protocol.CreatePartitionsResponseCreatePartitionsTopicResult{
-			Name: t.Name, ErrorCode: kerr.Code(err), ErrorMessage: message(err),
+			Name: t.Name, ErrorCode: kerr.Code(err), ErrorMessage: ownMessage(err),
 		})
 	}
 	if d.tooLarge() {
@@ -72,11 +72,11 @@ func (c *Controller) createPartitions(d *Draft, v *view, caller Caller, r *proto
 		return kerr.InvalidPartitions.With("The topic %s currently has %d partition(s); %d would not be an increase.", r.Name, have, r.Count)
 	}
 	additional := int(r.Count) - int(have)
+	if additional > MaxPartitionsPerOp { // before anything of that size is built
+		return kerr.PolicyViolation.With("Excessively large number of additional partitions per request.")
+	}
 	if r.Assignments != nil && len(r.Assignments) != additional {
 		return kerr.InvalidReplicaAssignment.With("Attempted to add %d additional partition(s), but only %d assignment(s) were specified.", additional, len(r.Assignments))
-	}
-	if additional > MaxRecordsPerUserOp {
-		return errTooLarge // before anything of that size is built
 	}
 	if err := caller.mutate(additional); err != nil {
 		return err

@@ -87,11 +87,19 @@ var errTooLarge = kerr.PolicyViolation.With("Unable to perform excessively large
 
 // message is the text of an error field: null when there is no error.
 func message(err error) *string {
-	if err == nil {
+	if err == nil || err == kerr.RequestTimedOut {
 		return nil
 	}
 	s := err.Error()
 	return &s
+}
+
+// ownMessage is an error's message if it has one of its own.
+func ownMessage(err error) *string {
+	if _, bare := err.(*kerr.Error); bare {
+		return nil
+	}
+	return message(err)
 }
 
 // checkBrokerEpoch is the fencing test of all requests that brokers send (K-133).

@@ -195,13 +195,10 @@ func (c *Controller) ElectLeaders(d *Draft, r *protocol.ElectLeadersRequest) *pr
 	case electionTypeUnclean:
 		kind = electUnclean
 	default:
-		resp.ErrorCode = kerr.InvalidRequest.Code
-		return resp
+		return electionUnknown(r)
 	}
 	v := c.view(d.Image())
-	result := func(index int32, err error) protocol.ElectLeadersResponsePartitionResult {
-		return protocol.ElectLeadersResponsePartitionResult{PartitionId: index, ErrorCode: kerr.Code(err), ErrorMessage: message(err)}
-	}
+	result := electionResult
 	if r.TopicPartitions == nil {
 		for t := range v.img.Topics().All() {
 			results := protocol.ElectLeadersResponseReplicaElectionResult{Topic: t.Name}
@@ -229,6 +226,26 @@ func (c *Controller) ElectLeaders(d *Draft, r *protocol.ElectLeadersRequest) *pr
 	if d.tooLarge() {
 		resp.Default()
 		resp.ErrorCode = kerr.PolicyViolation.Code
+	}
+	return resp
+}
+
+func electionResult(index int32, err error) protocol.ElectLeadersResponsePartitionResult {
+	return protocol.ElectLeadersResponsePartitionResult{PartitionId: index, ErrorCode: kerr.Code(err), ErrorMessage: message(err)}
+}
+
+// electionUnknown refuses a kind of election that is none, at the top and in every partition named.
+func electionUnknown(r *protocol.ElectLeadersRequest) *protocol.ElectLeadersResponse {
+	resp := new(protocol.ElectLeadersResponse)
+	resp.Default()
+	err := kerr.InvalidRequest.With("Unknown election type %d", r.ElectionType)
+	resp.ErrorCode = kerr.Code(err)
+	for _, tp := range r.TopicPartitions {
+		results := protocol.ElectLeadersResponseReplicaElectionResult{Topic: tp.Topic}
+		for _, i := range tp.Partitions {
+			results.PartitionResult = append(results.PartitionResult, electionResult(i, err))
+		}
+		resp.ReplicaElectionResults = append(resp.ReplicaElectionResults, results)
 	}
 	return resp
 }
