@@ -11,6 +11,7 @@ import (
 	"samsa/internal/base/model"
 	"samsa/internal/replica/manager"
 	"samsa/internal/wire/protocol"
+	"samsa/internal/wire/record"
 )
 
 // Produce, versions 3-13; 0-2 are advertised, for clients that take them as proof of gzip, snappy and lz4,
@@ -96,6 +97,10 @@ func serveProduce(c *call) {
 	for walk.Next() {
 		p.named = append(p.named, producePart{walk.Topic, walk.TopicId, walk.Partition, walk.Records, walk.FirstOf})
 	}
+	if err := p.unfit(walk.TransactionalId); err != nil {
+		p.refuseAll(err)
+		return
+	}
 	p.resolve()
 	c.server.Replicas.Append(manager.AppendRequest{
 		Acks:          walk.Acks,
@@ -146,6 +151,52 @@ func (p *produce) resolve() {
 		p.partitions = append(p.partitions, a)
 		p.resp.Responses[len(p.resp.Responses)-1].PartitionResponses = p.partitions[begin:len(p.partitions):len(p.partitions)]
 	}
+}
+
+// unfit is what makes a request fail as a whole, before any partition is looked at (D-10): a batch whose
+// framing is broken, and one of a transaction. Nobody opens transactions yet.
+func (p *produce) unfit(transactionalID []byte) error {
+	for i := range p.named {
+		b := p.named[i].records
+		if len(b) < record.HeaderUpToMagic {
+			continue
+		}
+		if err := record.CheckHeader(b); err != nil {
+			return err
+		}
+		batch := record.Batch(b)
+		if batch.Magic() < 2 || len(b) < record.HeaderSize || !batch.IsTransactional() {
+			continue
+		}
+		if transactionalID == nil {
+			return kerr.TransactionalIdAuthorizationFailed
+		}
+		return kerr.InvalidTxnState.With("transactions are not served yet, so transactional id %q has none open", transactionalID)
+	}
+	return nil
+}
+
+// refuseAll answers every partition of the request with one error.
+func (p *produce) refuseAll(err error) {
+	for i := range p.named {
+		d := &p.named[i]
+		if d.first {
+			t := protocol.ProduceResponseTopicProduceResponse{TopicId: d.id}
+			if p.Version < 13 {
+				t.Name = string(d.topic)
+			}
+			p.resp.Responses = append(p.resp.Responses, t)
+		}
+		a := protocol.Make[protocol.ProduceResponsePartitionProduceResponse]()
+		a.Index = d.partition
+		p.refuse(&a, err)
+		if text := *messageOf(err); text != "" {
+			a.ErrorMessage = &text
+		}
+		t := &p.resp.Responses[len(p.resp.Responses)-1]
+		t.PartitionResponses = append(t.PartitionResponses, a)
+	}
+	p.done(nil)
 }
 
 // refuse answers a partition whose records go nowhere.

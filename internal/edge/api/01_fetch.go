@@ -31,6 +31,7 @@ import (
 type fetch struct {
 	*call
 	session *fetchsession.Context
+	replica model.NodeID // of a follower, else below 0
 	resp    protocol.FetchResponse
 
 	finished atomic.Bool
@@ -48,6 +49,7 @@ func serveFetch(c *call, req *protocol.FetchRequest) {
 	if c.Version >= 15 {
 		replica, replicaEpoch = req.ReplicaState.ReplicaId, req.ReplicaState.ReplicaEpoch
 	}
+	f.replica = model.NodeID(replica)
 	session, err := c.server.Sessions.Begin(c.server.Now(), sessionRequest(c, req, replica >= 0), f.resolveTopic)
 	if err != nil {
 		f.resp.ErrorCode = kerr.Code(err) // session faults stand at the top alone (T-54)
@@ -266,8 +268,11 @@ func release(r *manager.FetchResult) {
 	}
 }
 
-// hint adds a leader's endpoint to the response, once.
+// hint adds a leader's endpoint to the response, once. Followers know the brokers.
 func (f *fetch) hint(leader model.NodeID) {
+	if f.replica >= 0 {
+		return
+	}
 	for _, e := range f.resp.NodeEndpoints {
 		if e.NodeId == int32(leader) {
 			return

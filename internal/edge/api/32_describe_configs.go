@@ -37,9 +37,12 @@ func serveDescribeConfigs(c *call, req *protocol.DescribeConfigsRequest) {
 	c.Reply(&resp)
 }
 
-// describeConfigs lists the settings of one resource; keys null is all of them.
+// describeConfigs lists the settings of one resource; null for keys is all of them, and so is an empty list.
 func (c *call) describeConfigs(r *protocol.DescribeConfigsRequestDescribeConfigsResource) ([]config.Entry, error) {
 	cfg := c.server.Config()
+	if len(r.ConfigurationKeys) == 0 {
+		r.ConfigurationKeys = nil
+	}
 	stored := c.img.AllConfigs().Of(image.ConfigResource{Type: r.ResourceType, Name: r.ResourceName})
 	var entries []config.Entry
 	switch r.ResourceType {
@@ -55,7 +58,7 @@ func (c *call) describeConfigs(r *protocol.DescribeConfigsRequestDescribeConfigs
 		if r.ResourceName == "" {
 			return cfg.DescribeClusterDefault(r.ConfigurationKeys), nil
 		}
-		if err := c.server.checkOwnID(r.ResourceName, " or empty string, but"); err != nil {
+		if err := c.server.checkOwnID(r.ResourceName, "Broker", "Unexpected broker id, expected %d or empty string, but received %s"); err != nil {
 			return nil, err
 		}
 		entries = cfg.DescribeBroker(r.ConfigurationKeys)
@@ -63,7 +66,7 @@ func (c *call) describeConfigs(r *protocol.DescribeConfigsRequestDescribeConfigs
 		if r.ResourceName == "" {
 			return nil, kerr.InvalidRequest.With("Broker id must not be empty")
 		}
-		if err := c.server.checkOwnID(r.ResourceName, " but"); err != nil {
+		if err := c.server.checkOwnID(r.ResourceName, "Broker", "Unexpected broker id, expected %d but received %s"); err != nil {
 			return nil, err
 		}
 		return c.server.describeLoggers(r.ConfigurationKeys), nil
@@ -80,20 +83,17 @@ func (c *call) describeConfigs(r *protocol.DescribeConfigsRequestDescribeConfigs
 	default:
 		return nil, kerr.InvalidRequest.With("Unexpected resource type %s for resource %s", resourceTypeName(r.ResourceType), r.ResourceName)
 	}
-	if r.ConfigurationKeys != nil && len(r.ConfigurationKeys) == 0 {
-		return nil, nil // nothing was asked for
-	}
 	return entries, nil
 }
 
-// checkOwnID: a broker describes and changes only itself. how goes between the two ids.
-func (s *Server) checkOwnID(name, how string) error {
+// checkOwnID: a broker describes and changes only itself. Kafka says it in a different way in each place.
+func (s *Server) checkOwnID(name, noun, another string) error {
 	id, err := strconv.ParseInt(name, 10, 32)
 	if err != nil {
-		return kerr.InvalidRequest.With("Broker id must be an integer, but it is: %s", name)
+		return kerr.InvalidRequest.With("%s id must be an integer, but it is: %s", noun, name)
 	}
 	if model.NodeID(id) != s.NodeID {
-		return kerr.InvalidRequest.With("Unexpected broker id, expected %d%s received %s", s.NodeID, how, name)
+		return kerr.InvalidRequest.With(another, s.NodeID, name)
 	}
 	return nil
 }

@@ -15,12 +15,22 @@ type (
 	alterResource       = protocol.AlterConfigsRequestAlterConfigsResource
 )
 
+// errRepeated refuses all entries of a resource that is named more than once.
+var errRepeated = kerr.InvalidRequest.With("Each resource must appear at most once.")
+
 func serveIncrementalAlterConfigs(c *call, req *protocol.IncrementalAlterConfigsRequest) {
 	resp := protocol.Make[protocol.IncrementalAlterConfigsResponse]()
 	var rest []incrementalResource
+	times := map[image.ConfigResource]int{}
+	for i := range req.Resources {
+		times[image.ConfigResource{Type: req.Resources[i].ResourceType, Name: req.Resources[i].ResourceName}]++
+	}
 	for i := range req.Resources {
 		r := &req.Resources[i]
-		here, err := c.alterHere(r.ResourceType, r.ResourceName, incrementalOps(r), req.ValidateOnly)
+		here, err := true, errRepeated
+		if times[image.ConfigResource{Type: r.ResourceType, Name: r.ResourceName}] == 1 {
+			here, err = c.alterHere(r.ResourceType, r.ResourceName, incrementalOps(r), req.ValidateOnly)
+		}
 		if !here {
 			rest = append(rest, *r)
 			continue
@@ -44,9 +54,16 @@ func serveIncrementalAlterConfigs(c *call, req *protocol.IncrementalAlterConfigs
 func serveAlterConfigs(c *call, req *protocol.AlterConfigsRequest) {
 	resp := protocol.Make[protocol.AlterConfigsResponse]()
 	var rest []alterResource
+	times := map[image.ConfigResource]int{}
+	for i := range req.Resources {
+		times[image.ConfigResource{Type: req.Resources[i].ResourceType, Name: req.Resources[i].ResourceName}]++
+	}
 	for i := range req.Resources {
 		r := &req.Resources[i]
-		err := c.replaceHere(r)
+		err := errRepeated
+		if times[image.ConfigResource{Type: r.ResourceType, Name: r.ResourceName}] == 1 {
+			err = c.replaceHere(r)
+		}
 		if err == nil {
 			rest = append(rest, *r)
 			continue
@@ -86,13 +103,13 @@ func (c *call) alterHere(resourceType int8, name string, ops []config.Op, valida
 		if name == "" {
 			return true, kerr.InvalidRequest.With("Broker id must not be empty")
 		}
-		if err := c.server.checkOwnID(name, " but"); err != nil {
+		if err := c.server.checkOwnID(name, "Node", "Unexpected node id. Expected %d, but received %s"); err != nil {
 			return true, err
 		}
 		return true, c.server.alterLoggers(ops, validateOnly)
 	case image.ResourceBroker:
 		if name != "" {
-			if err := c.server.checkOwnID(name, ", but"); err != nil {
+			if err := c.server.checkOwnID(name, "Node", "Unexpected broker id, expected %d, but received %s"); err != nil {
 				return true, err
 			}
 		}
@@ -120,7 +137,7 @@ func (c *call) replaceHere(r *alterResource) error {
 	switch r.ResourceType {
 	case image.ResourceBroker:
 		if r.ResourceName != "" {
-			if err := c.server.checkOwnID(r.ResourceName, ", but"); err != nil {
+			if err := c.server.checkOwnID(r.ResourceName, "Node", "Unexpected broker id, expected %d, but received %s"); err != nil {
 				return err
 			}
 		}
@@ -128,7 +145,7 @@ func (c *call) replaceHere(r *alterResource) error {
 	case image.ResourceTopic, image.ResourceClientMetrics, image.ResourceGroup:
 		return nil
 	case image.ResourceBrokerLogger:
-		return kerr.InvalidRequest.With("AlterConfigs is deprecated and does not support the resource type BROKER_LOGGER")
+		return kerr.InvalidRequest.With("Unknown resource type %d", r.ResourceType) // replacing all levels is not offered
 	}
 	return kerr.InvalidRequest.With("Unknown resource type %d", r.ResourceType)
 }

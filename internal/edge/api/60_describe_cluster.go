@@ -20,7 +20,6 @@ const (
 
 func serveDescribeCluster(c *call, req *protocol.DescribeClusterRequest) {
 	resp := protocol.Make[protocol.DescribeClusterResponse]()
-	resp.EndpointType = req.EndpointType
 	if err := c.describeCluster(req, &resp); err != nil {
 		resp.ErrorCode = kerr.Code(err)
 		text := err.Error()
@@ -44,7 +43,7 @@ func (c *call) describeCluster(req *protocol.DescribeClusterRequest, resp *proto
 		}
 		return mismatch.With("The request was sent to an endpoint of type %s, but we wanted an endpoint of type %s", kindOfEndpoint(own), kindOfEndpoint(req.EndpointType))
 	}
-	resp.ClusterId = c.server.ClusterID
+	resp.ClusterId, resp.EndpointType = c.server.ClusterID, req.EndpointType
 	if req.IncludeClusterAuthorizedOperations {
 		resp.ClusterAuthorizedOperations = clusterOperations
 	}

@@ -18,11 +18,14 @@ func serveDescribeProducers(c *call, req *protocol.DescribeProducersRequest) {
 			answers[j].Default()
 			answers[j].PartitionIndex = index
 			if err != nil {
-				answers[j].ErrorCode = kerr.Code(err)
+				answers[j].ErrorCode, answers[j].ErrorMessage = codeAndText(err)
 				continue
 			}
 			producers, err := c.server.Replicas.DescribeProducers(model.TopicIDPartition{Topic: id, Partition: index})
-			answers[j].ErrorCode = kerr.Code(err)
+			answers[j].ErrorCode, answers[j].ErrorMessage = codeAndText(err)
+			if _, bare := err.(*kerr.Error); bare {
+				answers[j].ErrorMessage = nil
+			}
 			for _, p := range producers {
 				answers[j].ActiveProducers = append(answers[j].ActiveProducers, protocol.DescribeProducersResponseProducerState{
 					ProducerId: p.ProducerID, ProducerEpoch: p.ProducerEpoch, LastSequence: p.LastSequence,

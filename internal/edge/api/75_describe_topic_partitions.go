@@ -50,7 +50,9 @@ func serveDescribeTopicPartitions(c *call, req *protocol.DescribeTopicPartitions
 			if controller.CheckTopicName(name) != nil {
 				err = kerr.InvalidTopicException
 			}
-			resp.Topics = append(resp.Topics, failedTopic(name, err))
+			t := failedTopic(name, err)
+			t.TopicAuthorizedOperations = topicOperations
+			resp.Topics = append(resp.Topics, t)
 			from = 0
 			continue
 		}
