@@ -21,12 +21,13 @@ type contender struct {
 	command func(b *bench, dir string) *exec.Cmd
 }
 
-// Where the node listens; -port moves both.
-var brokerPort, brokerAddr, controllerAddr = 0, "", ""
+// Where the node listens; -port moves all.
+var brokerPort, brokerAddr, controllerAddr, httpAddr = 0, "", "", ""
 
 func setPort(port int) {
 	brokerPort = port
-	brokerAddr, controllerAddr = fmt.Sprintf("127.0.0.1:%d", port), fmt.Sprintf("127.0.0.1:%d", port+1)
+	at := func(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
+	brokerAddr, controllerAddr, httpAddr = at(port), at(port+1), at(port+2)
 }
 
 const clusterID = "SamsaBenchCluster00000"
@@ -75,6 +76,7 @@ func properties(dir string) string {
 		"listeners=PLAINTEXT://" + brokerAddr + ",CONTROLLER://" + controllerAddr,
 		"controller.listener.names=CONTROLLER",
 		"controller.quorum.bootstrap.servers=" + controllerAddr,
+		"samsa.http.listener=" + httpAddr, // Kafka warns of a name it does not know, and goes on
 		"log.dirs=" + filepath.Join(dir, "d1") + "," + filepath.Join(dir, "d2"),
 		"offsets.topic.replication.factor=1", "transaction.state.log.replication.factor=1", "transaction.state.log.min.isr=1",
 		"",
