@@ -1,8 +1,12 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"testing"
+
+	"samsa/internal/base/kerr"
+	"samsa/internal/wire/record"
 )
 
 // D-10: of several entries for one partition the last one counts, however many there are.
@@ -27,5 +31,41 @@ func TestProduceLastOfEach(t *testing.T) {
 	many = append(many, part("0", 0))
 	if last := lastOfEach(many); last[many[0].key()] != 100 || last[many[1].key()] != 1 {
 		t.Errorf("got %d and %d", last[many[0].key()], last[many[1].key()])
+	}
+}
+
+// D-10: a batch of a transaction and a batch with broken framing fail the request, others do not.
+func TestProduceUnfit(t *testing.T) {
+	batch := func(transactional bool) []byte {
+		opt := record.NewBatchOptions()
+		opt.Transactional, opt.ProducerID, opt.ProducerEpoch, opt.BaseSequence = transactional, 1, 0, 0
+		b := record.NewBuilder(opt)
+		b.Append(1, nil, []byte("v"), nil)
+		return b.Build(nil)
+	}
+	magic := batch(false)
+	magic[16] = 3
+	length := batch(false)
+	length[11] = 5
+	length[10] = 0
+	for _, c := range []struct {
+		name    string
+		id      []byte
+		records []byte
+		want    error
+	}{
+		{"plain", nil, batch(false), nil},
+		{"null records", nil, nil, nil},
+		{"cut in the header", nil, batch(true)[:16], nil},
+		{"transaction without an id", nil, batch(true), kerr.TransactionalIdAuthorizationFailed},
+		{"transaction with an id", []byte("tx"), batch(true), kerr.InvalidTxnState},
+		{"id without a transaction", []byte("tx"), batch(false), nil},
+		{"magic 3", nil, magic, kerr.CorruptMessage},
+		{"length 5", nil, length, kerr.CorruptMessage},
+	} {
+		p := &produce{named: []producePart{{records: batch(false)}, {records: c.records}}}
+		if err := p.unfit(c.id); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, expected %v", c.name, err, c.want)
+		}
 	}
 }
