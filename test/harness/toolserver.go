@@ -3,6 +3,7 @@ package harness
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -115,4 +116,14 @@ func (s *toolServer) ask(request []byte) (r Result, err error) {
 	r.Stdout = text()
 	r.Stderr = text()
 	return r, err
+}
+
+// ToolCommand is the process of one of Kafka's tools, for callers that read what it prints as it comes.
+func ToolCommand(ctx context.Context, t testing.TB, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	class, ok := Tools[name]
+	if !ok {
+		t.Fatalf("no tool %q", name)
+	}
+	return exec.CommandContext(ctx, "java", java(t, "WARN", class, args...)...)
 }
