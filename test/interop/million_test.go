@@ -48,7 +48,7 @@ func longRecord(i int) (key, value []byte) {
 		size = 1000
 	}
 	value = make([]byte, 0, size) // empty, not null
-	run := byte(next()) // halves that compress and halves that do not
+	run := byte(next())           // halves that compress and halves that do not
 	for len(value) < size {
 		if len(value)%64 < 32 {
 			value = append(value, plainByte(run))
