@@ -131,9 +131,15 @@ func (n *Node) FormatKafka() {
 	MustTool(n.t, "storage", "", "format", "-t", "SamsaTestCluster000000", "-c", n.Properties, "--standalone")
 }
 
+// LaunchKafka runs Apache Kafka on the node and does not wait. It logs from level on.
+func (n *Node) LaunchKafka(level string) {
+	n.t.Helper()
+	n.run(exec.Command("java", java(n.t, level, "kafka.Kafka", n.Properties)...))
+}
+
 // StartKafka runs Apache Kafka on the node and waits until it serves. It logs from level on.
 func (n *Node) StartKafka(level string) {
 	n.t.Helper()
-	n.run(exec.Command("java", java(n.t, level, "kafka.Kafka", n.Properties)...))
+	n.LaunchKafka(level)
 	n.Eventually("Apache Kafka serves", 2*time.Minute, func() error { return Ping(n.Addr) })
 }
