@@ -83,7 +83,7 @@ func openStore(opts *Options, out *slog.Logger, now func() int64) (*store, kraft
 	cfg := partlog.DefaultConfig()
 	cfg.SegmentBytes, cfg.SegmentMs = int64(opts.Config.SegmentBytes), opts.Config.SegmentAge.Milliseconds()
 	cfg.RetentionMs, cfg.RetentionBytes, cfg.FileDeleteDelayMs = -1, -1, deleteDelayMs
-	s.env = &partlog.Env{Files: partlog.NewFiles(32), Log: out, Discard: func(_ *partlog.Log, files []string) { s.discard(files...) }}
+	s.env = &partlog.Env{Files: partlog.NewFiles(32), Log: out, SyncRolls: true, Discard: func(_ *partlog.Log, files []string) { s.discard(files...) }}
 	log, info, err := partlog.Open(partlog.Options{FS: s.fs, Dir: s.dir, Partition: model.TopicPartition{Topic: kraft.MetadataTopic},
 		TopicID: model.MetadataTopicID, Env: s.env, Config: cfg, LogStartOffset: start, New: len(segs) == 0 && len(snaps) == 0, Now: now()})
 	if err != nil {

@@ -67,6 +67,10 @@ type Env struct {
 	// file.delete.delay.ms (names are full paths; they go stale if the directory is renamed). nil: they are removed at once.
 	Discard func(l *Log, files []string)
 
+	// SyncRolls syncs a segment before the one after it is made, so that a crash can damage the last segment only. For logs
+	// whose damage nobody else can repair: the metadata log.
+	SyncRolls bool
+
 	Stats Stats
 }
 

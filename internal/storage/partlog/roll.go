@@ -55,6 +55,11 @@ func (l *Log) roll(base, now int64) error {
 	if err := l.finish(s); err != nil {
 		return err
 	}
+	if l.env.SyncRolls {
+		if err := l.syncSegment(s); err != nil {
+			return err
+		}
+	}
 	if err := l.takeSnapshot(base); err != nil {
 		return err
 	}
@@ -69,6 +74,22 @@ func (l *Log) roll(base, now int64) error {
 	l.mu.Unlock()
 	l.log().Debug("rolled", "offset", base)
 	return nil
+}
+
+// syncSegment makes a segment's records and its name durable; under write. A flush under way may have taken note of either and
+// not be done, so neither is skipped.
+func (l *Log) syncSegment(s *segment) error {
+	f, err := l.open(s, &s.log, logSuffix)
+	if err != nil {
+		return err
+	}
+	err = f.Sync()
+	f.Release()
+	if err != nil {
+		l.failed = err // nobody knows what is on disk
+		return err
+	}
+	return l.fs.SyncDir(l.Dir())
 }
 
 // finish writes the final time entry and both indexes of a segment that will not grow any more; under write.
