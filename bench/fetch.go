@@ -45,7 +45,7 @@ func measureFetch(b *bench, c contender) map[string]float64 {
 		defer r.close()
 		readers = append(readers, r)
 	}
-	readAll(readers, b.warm)
+	b.warmUp(p, func(d time.Duration) { readAll(readers, d) })
 	cpu, begin := cpuSeconds(p.pid), time.Now()
 	bytes, latencies := readAll(readers, b.length)
 	took := time.Since(begin).Seconds()

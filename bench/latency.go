@@ -28,7 +28,7 @@ func measureLatency(b *bench, c contender) map[string]float64 {
 	t := createTopics(p, "load", 1, 1)[0]
 	w := newWire(t)
 	defer w.close()
-	w.run(max(b.warm, time.Second))
+	b.warmUp(p, func(d time.Duration) { w.run(d) })
 	cpu, begin := cpuSeconds(p.pid), time.Now()
 	acks, ends := w.run(2 * b.length)
 	took := time.Since(begin).Seconds()

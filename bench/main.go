@@ -33,7 +33,7 @@ func main() {
 	who := flag.String("c", "floor,samsa,kafka", "contenders, comma separated")
 	rounds := flag.Int("rounds", 3, "rounds per workload and contender")
 	seconds := flag.Float64("seconds", 5, "length of a throughput measurement")
-	warm := flag.Float64("warm", 5, "seconds of the same load before a measurement")
+	warm := flag.Float64("warm", 5, "seconds of the same load before a measurement; more until the node has had twice that of CPU")
 	jars := flag.String("jars", os.Getenv("SAMSA_PEERS"), "Apache Kafka's jars")
 	samsa := flag.String("samsa", "bin/samsa", "the samsa binary")
 	out := flag.String("out", "", "append the table to this file as Markdown")

@@ -53,7 +53,7 @@ func (l produceLoad) measure(b *bench, c contender) map[string]float64 {
 	t := loadTopic(p, c)
 	conns := l.connect(t)
 	defer closeAll(conns)
-	drive(conns, b.warm)
+	b.warmUp(p, func(d time.Duration) { drive(conns, d) })
 	cpu, begin := cpuSeconds(p.pid), time.Now()
 	requests, latencies := drive(conns, b.length)
 	took := time.Since(begin).Seconds()

@@ -56,6 +56,19 @@ func cpuSeconds(pid int) float64 {
 	return (user + system) / ticks
 }
 
+// warmUp has a node do its work until it has had the time, and the processor: on a busy machine a few
+// seconds are not enough for Java to compile what is hot. It gives up on the latter after a while.
+func (b *bench) warmUp(p *process, work func(time.Duration)) {
+	begin, used := time.Now(), cpuSeconds(p.pid)
+	for {
+		work(min(b.warm, time.Second))
+		took := time.Since(begin)
+		if took >= b.warm && cpuSeconds(p.pid)-used >= 2*b.warm.Seconds() || took >= 8*b.warm {
+			return
+		}
+	}
+}
+
 // memory reads a line of /proc/pid/status in MiB: VmHWM is the peak, VmRSS what it is now.
 func memory(pid int, key string) float64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
