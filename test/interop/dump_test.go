@@ -173,6 +173,7 @@ func TestDumpLogSegments(t *testing.T) {
 	w.connect("samsa")
 	w.do(2)
 	p := w.picture()
+	w.holds("after kill -9 and recovery", p)
 	w.disconnect()
 	n.Stop()
 

@@ -72,9 +72,11 @@ func (r *relay) takeOver(program string, flags ...string) {
 		r.t.Errorf("%s did not begin with the metadata snapshot %s", program, snapshot)
 	}
 	step := strings.Join(r.steps, " → ")
-	if diff := r.last.changes(r.work.picture()); diff != "" {
+	now := r.work.picture()
+	if diff := r.last.changes(now); diff != "" {
 		r.t.Fatalf("%s: what was there before the stop is not what is there now:\n%s", step, diff)
 	}
+	r.work.holds(step, now)
 	r.work.continues(step)
 	if r.work.open != nil {
 		r.work.committed()
@@ -100,6 +102,7 @@ func (r *relay) stop(clean bool) {
 	r.work.create("deleted-at-last", 2)
 	r.work.mustProduce("deleted-at-last", 0, r.work.batch(batchOptions{records: 1, size: 10, time: r.work.base}))
 	r.last, r.clean = r.work.picture(), clean
+	r.work.holds(strings.Join(r.steps, " → ")+", before its stop", r.last) // nothing that was sent again is there twice
 	r.work.delete("deleted-at-last")
 	r.last.without("deleted-at-last")
 	r.work.disconnect()

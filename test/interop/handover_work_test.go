@@ -479,7 +479,7 @@ func (w *work) configs(phase int) {
 
 func second[T any](_ T, err error) error { return err }
 
-// picture after picture: what continues over a handover.
+// continues tries what goes on over a handover: members, and the sequences of producers.
 func (w *work) continues(step string) {
 	w.t.Helper()
 	if w.static != nil {
@@ -506,5 +506,4 @@ func (w *work) continues(step string) {
 			w.t.Errorf("%s: a batch with a gap before it: %v", step, err)
 		}
 	}
-	w.holds(step, w.picture())
 }

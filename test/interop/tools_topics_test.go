@@ -1,10 +1,12 @@
 package interop
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A-190, D-190..D-192, T-42, T-45: kafka-topics.
@@ -55,9 +57,12 @@ func TestKafkaTopics(t *testing.T) {
 	}
 
 	topics("--delete", "--topic", "orders")
-	if got := strings.Fields(topics("--list")); !slices.Equal(got, []string{"by.hand"}) {
-		t.Errorf("after a deletion %q are listed", got)
-	}
+	node.Eventually("the deleted topic is listed no more", 20*time.Second, func() error { // the answer waits for no broker (T-49)
+		if got := strings.Fields(topics("--list")); !slices.Equal(got, []string{"by.hand"}) {
+			return fmt.Errorf("%q are listed", got)
+		}
+		return nil
+	})
 	has(t, "delete nobody", refused(t, node, "topics", "--delete", "--topic", "orders"), `Topic 'orders' does not exist as expected`)
 	topics("--create", "--topic", "orders")
 	if again := regexp.MustCompile(`TopicId: (\S+)`).FindStringSubmatch(topics("--describe", "--topic", "orders"))[1]; again == id {
