@@ -215,10 +215,16 @@ func TestDirectoriesFail(t *testing.T) {
 	if err := produce(in["/d1"]); err != nil {
 		t.Errorf("the other directory: %v", err)
 	}
-	select {
-	case <-n.Failed():
-		t.Fatalf("one directory took the node down: %v", n.Failure())
-	default:
+	for known := false; !known; { // until the controller has heard of it, and no longer
+		b, ok := n.Image().Brokers().ByID(1)
+		known = ok && len(b.Directories) == 1
+		select {
+		case <-n.Failed():
+			t.Fatalf("one directory took the node down: %v", n.Failure())
+		case <-ctx.Done():
+			t.Fatal("the controller never heard of the failed directory")
+		case <-time.After(time.Millisecond):
+		}
 	}
 	first := "/d1"
 	bad.Store(&first)
