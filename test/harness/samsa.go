@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -55,22 +53,6 @@ func Binary(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return bin
-}
-
-// FreePort is a loopback port nobody listens on at the moment and no outgoing connection will be given:
-// it is below the range the kernel takes those from.
-func FreePort(t testing.TB) int {
-	t.Helper()
-	for range 1000 {
-		port := 10000 + rand.IntN(22000)
-		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			ln.Close()
-			return port
-		}
-	}
-	t.Fatal("no free port between 10000 and 32000")
-	return 0
 }
 
 // Node is a directory with a server.properties that samsa or Apache Kafka can be started on, and
